@@ -1,0 +1,5 @@
+//! What was measured: series with their own times and holes, their scaling, their solver steps.
+
+pub mod grid;
+pub mod scaling;
+pub mod series;

@@ -1,0 +1,249 @@
+//! Measurements over time: one series with its own times and holes, and a set of such series.
+
+use std::collections::HashSet;
+
+use crate::CoreError;
+
+/// Measurements of all variables along one run, at its own strictly increasing times.
+///
+/// Values are stored `[time, variable]`, in the user's units, `NaN` where a cell was not observed.
+/// No value is infinite, and there is at least one row.
+#[derive(Debug, Clone)]
+pub struct ObservedSeries {
+    name: String,
+    n_variables: usize,
+    times: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl ObservedSeries {
+    /// Checks and wraps measurements; `values` is `[time, variable]` with `NaN` for missing cells.
+    pub fn new(
+        name: impl Into<String>,
+        n_variables: usize,
+        times: Vec<f64>,
+        values: Vec<f64>,
+    ) -> Result<Self, CoreError> {
+        let series = name.into();
+        if n_variables == 0 {
+            return Err(CoreError::NoVariables);
+        }
+        if times.is_empty() {
+            return Err(CoreError::EmptySeries { series });
+        }
+        if values.len() != times.len() * n_variables {
+            let (n_rows, found) = (times.len(), values.len());
+            return Err(CoreError::WrongSize { series, n_rows, n_variables, found });
+        }
+        if let Some(&time) = times.iter().find(|time| !time.is_finite()) {
+            return Err(CoreError::TimeNotFinite { series, time });
+        }
+        if let Some(pair) = times.windows(2).find(|pair| pair[1] <= pair[0]) {
+            let (previous, next) = (pair[0], pair[1]);
+            return Err(CoreError::TimesNotIncreasing { series, previous, next });
+        }
+        if let Some(cell) = values.iter().position(|value| value.is_infinite()) {
+            let (variable, time) = (cell % n_variables, times[cell / n_variables]);
+            return Err(CoreError::ValueInfinite { series, variable, time });
+        }
+        Ok(Self { name: series, n_variables, times, values })
+    }
+
+    /// The series' name, as the user knows it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of rows, that is, of observation times.
+    pub fn n_observations(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Number of variables, that is, of columns.
+    pub fn n_variables(&self) -> usize {
+        self.n_variables
+    }
+
+    /// Observation times, strictly increasing.
+    pub fn times(&self) -> &[f64] {
+        &self.times
+    }
+
+    /// All values `[time, variable]`, `NaN` where not observed.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The values of one observation time, `NaN` where not observed.
+    pub fn row(&self, time_idx: usize) -> &[f64] {
+        &self.values[time_idx * self.n_variables..(time_idx + 1) * self.n_variables]
+    }
+
+    /// The value of one cell, or `None` where it was not observed.
+    pub fn value(&self, time_idx: usize, variable_idx: usize) -> Option<f64> {
+        let value = self.row(time_idx)[variable_idx];
+        (!value.is_nan()).then_some(value)
+    }
+
+    /// Number of cells that were observed.
+    pub fn n_observed(&self) -> usize {
+        self.values.iter().filter(|value| !value.is_nan()).count()
+    }
+
+    /// The same times with other values of the same shape.
+    pub(crate) fn with_values(&self, values: Vec<f64>) -> Self {
+        debug_assert_eq!(values.len(), self.values.len(), "scaling keeps the shape");
+        Self { values, ..self.clone() }
+    }
+}
+
+/// Named variables measured along one or more series, each with its own times.
+#[derive(Debug, Clone)]
+pub struct SeriesSet {
+    variables: Vec<String>,
+    series: Vec<ObservedSeries>,
+}
+
+impl SeriesSet {
+    /// Checks that names are unique and that every series has every variable.
+    pub fn new(variables: Vec<String>, series: Vec<ObservedSeries>) -> Result<Self, CoreError> {
+        if variables.is_empty() {
+            return Err(CoreError::NoVariables);
+        }
+        if series.is_empty() {
+            return Err(CoreError::NoSeries);
+        }
+        check_names("variable", "variables", variables.iter().map(String::as_str))?;
+        check_names("series", "series", series.iter().map(ObservedSeries::name))?;
+        if let Some(odd) = series.iter().find(|series| series.n_variables != variables.len()) {
+            return Err(CoreError::WrongVariableCount {
+                series: odd.name.clone(),
+                expected: variables.len(),
+                found: odd.n_variables,
+            });
+        }
+        Ok(Self { variables, series })
+    }
+
+    /// Variable names in column order.
+    pub fn variables(&self) -> &[String] {
+        &self.variables
+    }
+
+    /// The series in file order.
+    pub fn series(&self) -> &[ObservedSeries] {
+        &self.series
+    }
+
+    /// Number of variables, D.
+    pub fn n_variables(&self) -> usize {
+        self.variables.len()
+    }
+
+    /// Number of series, N.
+    pub fn n_series(&self) -> usize {
+        self.series.len()
+    }
+
+    /// Number of rows over all series.
+    pub fn n_rows(&self) -> usize {
+        self.series.iter().map(ObservedSeries::n_observations).sum()
+    }
+
+    /// Number of cells that were not observed, over all series.
+    pub fn n_missing(&self) -> usize {
+        let n_observed: usize = self.series.iter().map(ObservedSeries::n_observed).sum();
+        self.n_rows() * self.n_variables() - n_observed
+    }
+
+    /// The observed values of one variable over all series, in file order.
+    pub fn observed_values(&self, variable_idx: usize) -> impl Iterator<Item = f64> {
+        self.series
+            .iter()
+            .flat_map(move |series| {
+                series.values.iter().skip(variable_idx).step_by(series.n_variables).copied()
+            })
+            .filter(|value| !value.is_nan())
+    }
+
+    /// The same variables with only the chosen series, in the given order.
+    pub fn subset(&self, series_idx: &[usize]) -> Result<Self, CoreError> {
+        let series = series_idx.iter().map(|&idx| self.series[idx].clone()).collect();
+        Self::new(self.variables.clone(), series)
+    }
+
+    /// The same names and times with every series' values replaced by `change`.
+    pub(crate) fn map_series(&self, change: impl Fn(&ObservedSeries) -> ObservedSeries) -> Self {
+        let series = self.series.iter().map(change).collect();
+        Self { variables: self.variables.clone(), series }
+    }
+}
+
+fn check_names<'a>(
+    what: &'static str,
+    plural: &'static str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), CoreError> {
+    let mut seen = HashSet::new();
+    for (idx, name) in names.enumerate() {
+        if name.trim().is_empty() {
+            return Err(CoreError::EmptyName { what, position: idx + 1 });
+        }
+        if !seen.insert(name) {
+            return Err(CoreError::DuplicateName { what: plural, name: name.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(times: &[f64], values: &[f64]) -> Result<ObservedSeries, CoreError> {
+        ObservedSeries::new("a", 2, times.to_vec(), values.to_vec())
+    }
+
+    #[test]
+    fn cells_without_a_value_are_missing() {
+        let series = series(&[0.0, 1.5], &[1.0, f64::NAN, 3.0, 4.0]).unwrap();
+        assert_eq!(series.value(0, 0), Some(1.0));
+        assert_eq!(series.value(0, 1), None);
+        assert_eq!(series.n_observed(), 3);
+    }
+
+    #[test]
+    fn times_must_increase_strictly_and_be_finite() {
+        let twice = series(&[1.0, 1.0], &[0.0; 4]).unwrap_err();
+        assert!(matches!(twice, CoreError::TimesNotIncreasing { .. }));
+        let endless = series(&[1.0, f64::INFINITY], &[0.0; 4]).unwrap_err();
+        assert!(matches!(endless, CoreError::TimeNotFinite { .. }));
+    }
+
+    #[test]
+    fn infinite_values_are_refused_with_their_place() {
+        let error = series(&[0.0, 1.5], &[1.0, 2.0, 3.0, f64::NEG_INFINITY]).unwrap_err();
+        let expected = CoreError::ValueInfinite { series: "a".into(), variable: 1, time: 1.5 };
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn names_must_be_present_and_unique() {
+        let one = || vec![series(&[0.0], &[1.0, 2.0]).unwrap()];
+        let twice = SeriesSet::new(vec!["x".into(), "x".into()], one()).unwrap_err();
+        assert!(matches!(twice, CoreError::DuplicateName { what: "variables", .. }));
+        let blank = SeriesSet::new(vec!["x".into(), " ".into()], one()).unwrap_err();
+        assert_eq!(blank, CoreError::EmptyName { what: "variable", position: 2 });
+        let same = SeriesSet::new(vec!["x".into(), "y".into()], [one(), one()].concat());
+        assert!(matches!(same.unwrap_err(), CoreError::DuplicateName { what: "series", .. }));
+    }
+
+    #[test]
+    fn observed_values_of_a_variable_skip_holes_and_cross_series() {
+        let first = series(&[0.0, 1.0], &[1.0, 2.0, 3.0, f64::NAN]).unwrap();
+        let second = ObservedSeries::new("b", 2, vec![9.0], vec![5.0, 6.0]).unwrap();
+        let set = SeriesSet::new(vec!["x".into(), "y".into()], vec![first, second]).unwrap();
+        assert_eq!(set.observed_values(1).collect::<Vec<_>>(), [2.0, 6.0]);
+        assert_eq!((set.n_rows(), set.n_missing()), (3, 1));
+    }
+}

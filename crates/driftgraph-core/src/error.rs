@@ -1,0 +1,118 @@
+//! What can be wrong with values given to this crate.
+
+/// An invalid value, described in the caller's own names.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CoreError {
+    /// A series without a single row.
+    #[error("series `{series}` has no rows")]
+    EmptySeries {
+        /// Name of the series.
+        series: String,
+    },
+    /// Times that do not increase strictly.
+    #[error("series `{series}` has time {next} after time {previous}")]
+    TimesNotIncreasing {
+        /// Name of the series.
+        series: String,
+        /// The earlier entry.
+        previous: f64,
+        /// The entry that should have been larger.
+        next: f64,
+    },
+    /// A time that is not finite.
+    #[error("series `{series}` has a time that is not finite: {time}")]
+    TimeNotFinite {
+        /// Name of the series.
+        series: String,
+        /// The offending time.
+        time: f64,
+    },
+    /// An infinite value.
+    #[error("series `{series}` has an infinite value in column {variable} at time {time}")]
+    ValueInfinite {
+        /// Name of the series.
+        series: String,
+        /// Position of the variable, from 0.
+        variable: usize,
+        /// Time of the row.
+        time: f64,
+    },
+    /// A table whose number of values is not rows times variables.
+    #[error(
+        "series `{series}` has {found} values for {n_rows} rows of {n_variables} variables, \
+         expected {}", n_rows * n_variables
+    )]
+    WrongSize {
+        /// Name of the series.
+        series: String,
+        /// Number of rows.
+        n_rows: usize,
+        /// Number of variables.
+        n_variables: usize,
+        /// Number of values given.
+        found: usize,
+    },
+    /// A set without variables.
+    #[error("there are no variables")]
+    NoVariables,
+    /// A set without series.
+    #[error("there are no series")]
+    NoSeries,
+    /// A variable or series name that is empty.
+    #[error("{what} number {position} has an empty name")]
+    EmptyName {
+        /// "variable" or "series".
+        what: &'static str,
+        /// Position, from 1.
+        position: usize,
+    },
+    /// A variable or series name that occurs twice.
+    #[error("two {what} share the name `{name}`")]
+    DuplicateName {
+        /// "variables" or "series".
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A series with another number of variables than the set.
+    #[error("series `{series}` has {found} variables, the set has {expected}")]
+    WrongVariableCount {
+        /// Name of the series.
+        series: String,
+        /// Number of variables of the set.
+        expected: usize,
+        /// Number of variables of the series.
+        found: usize,
+    },
+    /// A solver step that is not positive and finite.
+    #[error("the step size must be positive and finite, found {step_size}")]
+    BadStepSize {
+        /// The offending step.
+        step_size: f64,
+    },
+    /// A solver grid that would not fit into memory.
+    #[error("step size {step_size} needs {n_steps:.0} steps, more than {limit}")]
+    TooManySteps {
+        /// The step asked for.
+        step_size: f64,
+        /// Steps it would need.
+        n_steps: f64,
+        /// Steps allowed.
+        limit: usize,
+    },
+    /// A matrix of the wrong size for its variables.
+    #[error("a graph of {n_variables} variables needs {} entries, found {found}", n_variables * n_variables)]
+    WrongGraphSize {
+        /// Number of variables.
+        n_variables: usize,
+        /// Entries given.
+        found: usize,
+    },
+    /// A score of an edge that is not a number.
+    #[error("the score of `{edge}` is not a number")]
+    ScoreNotANumber {
+        /// The edge, as `source -> target`.
+        edge: String,
+    },
+}

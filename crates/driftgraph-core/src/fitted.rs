@@ -1,0 +1,3 @@
+//! What can be asked of a result: how well a ranking of edges matches a known graph.
+
+pub mod score;

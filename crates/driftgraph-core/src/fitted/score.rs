@@ -1,0 +1,1 @@
+//! How well a ranking of edges matches a known graph.
