@@ -115,4 +115,16 @@ pub enum CoreError {
         /// The edge, as `source -> target`.
         edge: String,
     },
+    /// A simulated path that left the finite numbers.
+    #[error("the path is no longer finite at time {time}")]
+    PathNotFinite {
+        /// Time at the end of the offending step.
+        time: f64,
+    },
+    /// A solver scheme nobody knows.
+    #[error("the known schemes are `euler-maruyama` and `milstein`, found `{name}`")]
+    UnknownScheme {
+        /// What was asked for.
+        name: String,
+    },
 }
