@@ -115,6 +115,20 @@ pub enum CoreError {
         /// The edge, as `source -> target`.
         edge: String,
     },
+    /// Scores and truth over different numbers of variables.
+    #[error("the scores are for {scores} variables, the true graph has {truth}")]
+    GraphSizesDiffer {
+        /// Number of variables of the scores.
+        scores: usize,
+        /// Number of variables of the true graph.
+        truth: usize,
+    },
+    /// A threshold that is not finite.
+    #[error("the threshold must be finite, found {threshold}")]
+    ThresholdNotFinite {
+        /// The offending threshold.
+        threshold: f64,
+    },
     /// A simulated path that left the finite numbers.
     #[error("the path is no longer finite at time {time}")]
     PathNotFinite {
