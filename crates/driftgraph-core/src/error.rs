@@ -141,4 +141,10 @@ pub enum CoreError {
         /// What was asked for.
         name: String,
     },
+    /// A probability outside 0 to 1.
+    #[error("a probability must lie between 0 and 1, found {probability}")]
+    BadProbability {
+        /// The offending value.
+        probability: f64,
+    },
 }

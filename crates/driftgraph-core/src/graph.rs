@@ -1,4 +1,6 @@
 //! Directed graphs over the variables, row = source and column = target, cycles allowed.
 
+pub mod posterior;
+pub mod prior;
 pub mod scores;
 pub mod signature;

@@ -8,6 +8,7 @@ pub mod data;
 pub mod error;
 pub mod fitted;
 pub mod graph;
+pub mod nn;
 pub mod noise;
 pub mod process;
 

@@ -1,0 +1,189 @@
+//! The Softplus network on a state and its context: drift of the posterior process.
+
+use super::kernels::{
+    View, add_column_sums, add_product, fill_rows, multiply_into, product, softplus_with_slope,
+};
+use super::linear::Linear;
+use super::parameters::ParameterTable;
+use super::real::Real;
+
+/// A network `[state | context] -> hidden -> .. -> hidden -> out`, Softplus between the layers.
+///
+/// The context's share of the first layer is computed apart: many states share one context.
+#[derive(Debug, Clone)]
+pub struct Mlp {
+    n_state: usize,
+    n_context: usize,
+    first: Linear,
+    inner: Vec<Linear>,
+    last: Linear,
+}
+
+/// What `backward` needs from `forward`, for all rows of all calls; `[layer][row, hidden]`.
+#[derive(Debug, Clone, Default)]
+pub struct MlpTrace<R> {
+    hidden: Vec<Vec<R>>,
+    slopes: Vec<Vec<R>>,
+    adjoints: Vec<Vec<R>>,
+}
+
+impl<R: Real> MlpTrace<R> {
+    /// Makes room for `n_rows` rows; keeps what it has when that is enough.
+    pub fn resize(&mut self, net: &Mlp, n_rows: usize) {
+        let n_layers = net.inner.len() + 1;
+        for layers in [&mut self.hidden, &mut self.slopes, &mut self.adjoints] {
+            layers.resize_with(n_layers, Vec::new);
+            for layer in layers {
+                if layer.len() < n_rows * net.n_hidden() {
+                    layer.resize(n_rows * net.n_hidden(), R::ZERO);
+                }
+            }
+        }
+    }
+
+    /// The rows of the first layer, where the caller puts the context's share before `forward`.
+    pub fn first_layer(&mut self) -> &mut [R] {
+        &mut self.hidden[0]
+    }
+
+    /// Adjoints of the first layer's arguments, after `backward`.
+    pub fn first_adjoints(&self) -> &[R] {
+        &self.adjoints[0]
+    }
+}
+
+impl Mlp {
+    /// Adds the layers `name.0`, `name.2`, ... to the table (odd numbers are the activations).
+    pub fn new(
+        table: &mut ParameterTable,
+        name: &str,
+        (n_state, n_context): (usize, usize),
+        (n_hidden, n_hidden_layers): (usize, usize),
+        n_out: usize,
+    ) -> Self {
+        let place = |idx: usize| format!("{name}.{}", 2 * idx);
+        let first = Linear::new(table, &place(0), n_state + n_context, n_hidden);
+        let inner = (1..n_hidden_layers)
+            .map(|idx| Linear::new(table, &place(idx), n_hidden, n_hidden))
+            .collect();
+        let last = Linear::new(table, &place(n_hidden_layers), n_hidden, n_out);
+        Self { n_state, n_context, first, inner, last }
+    }
+
+    /// Width of the hidden layers.
+    pub fn n_hidden(&self) -> usize {
+        self.first.n_out()
+    }
+
+    /// `out[row] = W_context contexts[row] + b` of the first layer.
+    pub fn context_share<R: Real>(&self, parameters: &[R], contexts: &[R], out: &mut [R]) {
+        fill_rows(out, self.first.bias.of(parameters));
+        let n_rows = out.len() / self.n_hidden();
+        let contexts = View::new(contexts, n_rows, self.n_context);
+        add_product(out, self.n_hidden(), contexts, self.context_weight(parameters).t());
+    }
+
+    /// Outputs for rows `first_row..` of the trace, whose first layer holds the contexts' shares.
+    pub fn forward<R: Real>(
+        &self,
+        parameters: &[R],
+        states: &[R],
+        trace: &mut MlpTrace<R>,
+        first_row: usize,
+        out: &mut [R],
+    ) {
+        let n_rows = out.len() / self.last.n_out();
+        let range = first_row * self.n_hidden()..(first_row + n_rows) * self.n_hidden();
+        let states = View::new(states, n_rows, self.n_state);
+        let weight = self.state_weight(parameters).t();
+        add_product(&mut trace.hidden[0][range.clone()], self.n_hidden(), states, weight);
+        for layer in 0..=self.inner.len() {
+            if layer > 0 {
+                let (below, above) = trace.hidden.split_at_mut(layer);
+                let input = &below[layer - 1][range.clone()];
+                self.inner[layer - 1].forward(parameters, input, &mut above[0][range.clone()]);
+            }
+            let hidden = &mut trace.hidden[layer][range.clone()];
+            softplus_with_slope(hidden, &mut trace.slopes[layer][range.clone()]);
+        }
+        self.last.forward(parameters, &trace.hidden[self.inner.len()][range], out);
+    }
+
+    /// Adds to the states' adjoints and keeps the layers' adjoints in the trace.
+    pub fn backward<R: Real>(
+        &self,
+        parameters: &[R],
+        grad_out: &[R],
+        trace: &mut MlpTrace<R>,
+        first_row: usize,
+        grad_states: &mut [R],
+    ) {
+        let n_rows = grad_out.len() / self.last.n_out();
+        let range = first_row * self.n_hidden()..(first_row + n_rows) * self.n_hidden();
+        let top = self.inner.len();
+        self.last.backward(parameters, grad_out, &mut trace.adjoints[top][range.clone()]);
+        for layer in (0..=top).rev() {
+            let slopes = &trace.slopes[layer][range.clone()];
+            multiply_into(&mut trace.adjoints[layer][range.clone()], slopes);
+            if layer > 0 {
+                let (below, above) = trace.adjoints.split_at_mut(layer);
+                let grad_in = &mut below[layer - 1][range.clone()];
+                self.inner[layer - 1].backward(parameters, &above[0][range.clone()], grad_in);
+            }
+        }
+        let adjoints = View::new(&trace.adjoints[0][range], n_rows, self.n_hidden());
+        add_product(grad_states, self.n_state, adjoints, self.state_weight(parameters));
+    }
+
+    /// Adds the gradients of all rows after their `backward`; the context's share has its own.
+    pub fn add_gradients<R: Real>(
+        &self,
+        grads: &mut [R],
+        states: &[R],
+        grad_out: &[R],
+        trace: &MlpTrace<R>,
+    ) {
+        let n_rows = grad_out.len() / self.last.n_out();
+        let len = n_rows * self.n_hidden();
+        self.last.add_gradients(grads, &trace.hidden[self.inner.len()][..len], grad_out);
+        for (layer, inner) in self.inner.iter().enumerate() {
+            inner.add_gradients(
+                grads,
+                &trace.hidden[layer][..len],
+                &trace.adjoints[layer + 1][..len],
+            );
+        }
+        let adjoints = View::new(&trace.adjoints[0], n_rows, self.n_hidden()).t();
+        let states = View::new(states, n_rows, self.n_state);
+        add_product(self.first.weight.of_mut(grads), self.first.n_in(), adjoints, states);
+    }
+
+    /// Gradients of the contexts' share of the first layer; writes the contexts' adjoints.
+    pub fn context_backward<R: Real>(
+        &self,
+        (parameters, grads): (&[R], &mut [R]),
+        contexts: &[R],
+        grad_share: &[R],
+        grad_contexts: &mut [R],
+    ) {
+        let n_rows = grad_share.len() / self.n_hidden();
+        let adjoints = View::new(grad_share, n_rows, self.n_hidden());
+        let weight = self.context_weight(parameters);
+        product(grad_contexts, self.n_context, adjoints, weight);
+        let contexts = View::new(contexts, n_rows, self.n_context);
+        let weight_grads = &mut self.first.weight.of_mut(grads)[self.n_state..];
+        add_product(weight_grads, self.first.n_in(), adjoints.t(), contexts);
+        add_column_sums(self.first.bias.of_mut(grads), grad_share);
+    }
+
+    fn state_weight<'a, R: Real>(&self, parameters: &'a [R]) -> View<'a, R> {
+        let shape = (self.n_hidden(), self.n_state);
+        View::strided(self.first.weight.of(parameters), shape, self.first.n_in())
+    }
+
+    fn context_weight<'a, R: Real>(&self, parameters: &'a [R]) -> View<'a, R> {
+        let shape = (self.n_hidden(), self.n_context);
+        let weight = &self.first.weight.of(parameters)[self.n_state..];
+        View::strided(weight, shape, self.first.n_in())
+    }
+}

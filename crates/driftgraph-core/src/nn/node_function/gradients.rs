@@ -1,0 +1,265 @@
+//! The way back through a node function.
+
+use super::{NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
+use crate::nn::kernels::{
+    LEAK, View, add_column_sums, add_into, add_product, add_scaled, dot, leaky_slope,
+    multiply_into, product, vectorised,
+};
+use crate::nn::parameters::Slot;
+use crate::nn::real::Real;
+
+impl NodeFunction {
+    /// From the outputs' adjoints to those of the aggregates; adds to the embeddings' gradients.
+    pub fn combine_backward<R: Real>(
+        &self,
+        (parameters, grads): (&[R], &mut [R]),
+        trace: &NodeTrace<R>,
+        adjoints: &mut NodeAdjoints<R>,
+        rows: Rows,
+    ) {
+        let NodeSizes { n_variables: d, embedding: e, width, .. } = self.sizes;
+        let here = adjoints.here(rows);
+        let last = self.combine[2].weight.of(parameters);
+        let outputs = &adjoints.outputs[here.range(1)];
+        let (first, second) =
+            (&trace.combine_first[rows.range(width)], &trace.combine_second[rows.range(width)]);
+        let grad_first = &mut adjoints.combine_first[here.range(width)];
+        let grad_second = &mut adjoints.combine_second[here.range(width)];
+        vectorised(
+            #[inline(always)]
+            || {
+                for (row, &output) in outputs.iter().enumerate() {
+                    let node = rows.node(row, d);
+                    let weight = &last[node * width..(node + 1) * width];
+                    let span = row * width..(row + 1) * width;
+                    let (first, second) = (&first[span.clone()], &second[span.clone()]);
+                    let grad_first = &mut grad_first[span.clone()];
+                    let grad_second = &mut grad_second[span];
+                    for idx in 0..width {
+                        let grad = output * weight[idx];
+                        grad_first[idx] = grad;
+                        // The layer added leaky(argument): it grew where the argument was positive.
+                        grad_second[idx] = grad * leaky_slope(second[idx] > first[idx]);
+                    }
+                }
+            },
+        );
+        let weight = View::new(self.combine[1].weight.of(parameters), width, width);
+        add_product(grad_first, width, View::new(grad_second, rows.n, width), weight);
+        let grad_aggregates = &mut adjoints.aggregates[here.range(e)];
+        let first_weight = self.combine[0].weight.of(parameters);
+        let first_weight = View::strided(first_weight, (width, e), 2 * e);
+        if self.combine_skips() {
+            let embeddings = self.embeddings.of_mut(grads);
+            for (row, grad) in grad_first.chunks_exact(width).enumerate() {
+                let node = rows.node(row, d);
+                grad_aggregates[row * e..(row + 1) * e].copy_from_slice(&grad[..e]);
+                add_into(&mut embeddings[node * e..(node + 1) * e], &grad[e..]);
+            }
+            let slopes = &trace.combine_slopes[rows.range(width)];
+            multiply_into(grad_first, slopes);
+            let grad_first = View::new(grad_first, rows.n, width);
+            add_product(grad_aggregates, e, grad_first, first_weight);
+        } else {
+            multiply_by_slopes(grad_first, first);
+            product(grad_aggregates, e, View::new(grad_first, rows.n, width), first_weight);
+        }
+    }
+
+    /// From the aggregates' adjoints to those of the messages; adds to those of the strengths.
+    pub fn aggregate_backward<R: Real>(
+        &self,
+        (strengths, grad_strengths): (&[R], &mut [R]),
+        trace: &NodeTrace<R>,
+        adjoints: &mut NodeAdjoints<R>,
+        rows: Rows,
+    ) {
+        let d = self.sizes.n_variables;
+        let width = rows.per_node * self.sizes.embedding;
+        let here = adjoints.here(rows).range(self.sizes.embedding);
+        let messages = View::new(&trace.messages[rows.range(self.sizes.embedding)], d, width);
+        let grad_aggregates = View::new(&adjoints.aggregates[here.clone()], d, width);
+        let strengths = View::new(strengths, d, d);
+        product(&mut adjoints.messages[here], width, strengths, grad_aggregates);
+        add_product(grad_strengths, d, messages, grad_aggregates.t());
+    }
+
+    /// From the messages' adjoints to those of the inputs; adds to the embeddings' gradients.
+    pub fn messages_backward<R: Real>(
+        &self,
+        (parameters, grads): (&[R], &mut [R]),
+        weights: &NodeWeights<R>,
+        trace: &NodeTrace<R>,
+        adjoints: &mut NodeAdjoints<R>,
+        rows: Rows,
+    ) {
+        let NodeSizes { n_variables: d, embedding: e, width, .. } = self.sizes;
+        let here = adjoints.here(rows);
+        let grad_first = &mut adjoints.message_first[here.range(width)];
+        let grad_second = &mut adjoints.message_second[here.range(width)];
+        let messages = View::new(&adjoints.messages[here.range(e)], rows.n, e);
+        let last = View::new(self.message[2].weight.of(parameters), e, width);
+        product(grad_first, width, messages, last);
+        let first = &trace.message_first[rows.range(width)];
+        let second = &trace.message_second[rows.range(width)];
+        vectorised(
+            #[inline(always)]
+            || {
+                let grads = grad_second.iter_mut().zip(grad_first.iter());
+                for ((grad, &above), (&first, &second)) in grads.zip(first.iter().zip(second)) {
+                    *grad = above * leaky_slope(second > first);
+                }
+            },
+        );
+        let weight = View::new(self.message[1].weight.of(parameters), width, width);
+        add_product(grad_first, width, View::new(grad_second, rows.n, width), weight);
+        let inputs = &mut adjoints.inputs[here.range(1)];
+        inputs.fill(R::ZERO);
+        if self.message_skips() {
+            let embeddings = self.embeddings.of_mut(grads);
+            for (row, grad) in grad_first.chunks_exact(width).enumerate() {
+                let node = rows.node(row, d);
+                inputs[row] = grad[node];
+                add_into(&mut embeddings[node * e..(node + 1) * e], &grad[d..]);
+            }
+            let slopes = &trace.message_slopes[rows.range(width)];
+            multiply_into(grad_first, slopes);
+        } else {
+            multiply_by_slopes(grad_first, first);
+        }
+        vectorised(
+            #[inline(always)]
+            || {
+                for (row, grad) in grad_first.chunks_exact(width).enumerate() {
+                    let node = rows.node(row, d) * width;
+                    inputs[row] += dot(grad, &weights.message_columns[node..node + width]);
+                }
+            },
+        );
+    }
+
+    /// Adds the gradients of all weights, once the adjoints of these rows are known.
+    pub fn add_gradients<R: Real>(
+        &self,
+        grads: &mut [R],
+        trace: &NodeTrace<R>,
+        adjoints: &NodeAdjoints<R>,
+        rows: Rows,
+    ) {
+        let NodeSizes { embedding: e, width, .. } = self.sizes;
+        let here = adjoints.here(rows);
+        let (wide, thin) = (rows.range(width), rows.range(e));
+        let (wide_here, thin_here) = (here.range(width), here.range(e));
+        let grad_messages = &adjoints.messages[thin_here];
+        let message_second = &adjoints.message_second[wide_here.clone()];
+        let combine_second = &adjoints.combine_second[wide_here.clone()];
+        self.message[2].add_gradients(grads, &trace.message_second[wide.clone()], grad_messages);
+        self.message[1].add_gradients(grads, &trace.message_first[wide.clone()], message_second);
+        self.combine[1].add_gradients(grads, &trace.combine_first[wide], combine_second);
+        let combine_first = View::new(&adjoints.combine_first[wide_here], rows.n, width);
+        let aggregates = View::new(&trace.aggregates[thin], rows.n, e);
+        add_product(self.combine[0].weight.of_mut(grads), 2 * e, combine_first.t(), aggregates);
+        self.add_node_gradients(grads, trace, adjoints, rows);
+    }
+
+    /// Adds what belongs to single nodes: output rows, and sums over the rows of a node.
+    fn add_node_gradients<R: Real>(
+        &self,
+        grads: &mut [R],
+        trace: &NodeTrace<R>,
+        adjoints: &NodeAdjoints<R>,
+        rows: Rows,
+    ) {
+        let NodeSizes { n_variables: d, width, .. } = self.sizes;
+        let here = adjoints.here(rows);
+        let outputs = &adjoints.outputs[here.range(1)];
+        let inputs = &trace.inputs[rows.range(1)];
+        let second = &trace.combine_second[rows.range(width)];
+        let grad_combine = &adjoints.combine_first[here.range(width)];
+        let grad_message = &adjoints.message_first[here.range(width)];
+        for row in 0..rows.n {
+            self.combine[2].bias.of_mut(grads)[rows.node(row, d)] += outputs[row];
+        }
+        vectorised(
+            #[inline(always)]
+            || {
+                for row in 0..rows.n {
+                    let node = rows.node(row, d) * width;
+                    let node = node..node + width;
+                    let span = row * width..(row + 1) * width;
+                    let last = &mut self.combine[2].weight.of_mut(grads)[node.clone()];
+                    add_scaled(last, outputs[row], &second[span.clone()]);
+                    let offsets = &mut self.combine_offsets.of_mut(grads)[node.clone()];
+                    add_into(offsets, &grad_combine[span.clone()]);
+                    let offsets = &mut self.message_offsets.of_mut(grads)[node.clone()];
+                    add_into(offsets, &grad_message[span.clone()]);
+                    let columns = &mut self.message_columns.of_mut(grads)[node];
+                    add_scaled(columns, inputs[row], &grad_message[span]);
+                }
+            },
+        );
+    }
+
+    /// Splits the adjoints of strengths into those of the graph and the gradient of the weights.
+    pub fn edge_strengths_backward<R: Real>(
+        &self,
+        (parameters, grads): (&[R], &mut [R]),
+        graph: &[R],
+        grad_strengths: &mut [R],
+    ) {
+        let Some(slot) = self.edge_weights else { return };
+        add_product_entries(slot.of_mut(grads), grad_strengths, graph);
+        multiply_into(grad_strengths, slot.of(parameters));
+    }
+
+    /// Turns the scratch sums into gradients, once per step and after all rows.
+    pub fn finish_gradients<R: Real>(&self, parameters: &[R], grads: &mut [R]) {
+        let NodeSizes { n_variables: d, embedding: e, width, .. } = self.sizes;
+        let embeddings = View::new(self.embeddings.of(parameters), d, e);
+        let scratch_start = self.message_columns.offset;
+        let (grads, scratch) = grads.split_at_mut(scratch_start);
+        let place = |slot: Slot| {
+            let start = slot.offset - scratch_start;
+            &scratch[start..start + slot.len()]
+        };
+        let columns = place(self.message_columns);
+        let first = self.message[0].weight.of_mut(grads);
+        for node in 0..d {
+            for idx in 0..width {
+                first[idx * (d + e) + node] += columns[node * width + idx];
+            }
+        }
+        for (offsets, layer, skipped) in [
+            (place(self.message_offsets), self.message[0], d),
+            (place(self.combine_offsets), self.combine[0], e),
+        ] {
+            add_column_sums(layer.bias.of_mut(grads), offsets);
+            let offsets = View::new(offsets, d, width);
+            let weight = &layer.weight.of(parameters)[skipped..];
+            let weight = View::strided(weight, (width, e), layer.n_in());
+            add_product(self.embeddings.of_mut(grads), e, offsets, weight);
+            let weight_grads = &mut layer.weight.of_mut(grads)[skipped..];
+            add_product(weight_grads, layer.n_in(), offsets.t(), embeddings);
+        }
+    }
+}
+
+/// `out += a b`, entry by entry.
+fn add_product_entries<R: Real>(out: &mut [R], a: &[R], b: &[R]) {
+    for (out, (&a, &b)) in out.iter_mut().zip(a.iter().zip(b)) {
+        *out += a * b;
+    }
+}
+
+/// Multiplies adjoints by the slopes of plain LeakyReLU outputs, which keep the argument's sign.
+fn multiply_by_slopes<R: Real>(grads: &mut [R], activations: &[R]) {
+    let leak = R::from_f64(LEAK);
+    vectorised(
+        #[inline(always)]
+        || {
+            for (grad, &activation) in grads.iter_mut().zip(activations) {
+                *grad = if activation > R::ZERO { *grad } else { leak * *grad };
+            }
+        },
+    );
+}

@@ -1,0 +1,238 @@
+//! The two float types of the layers: `f32` to train, `f64` to prove the same code right.
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// A float with the functions the layers need, written so that loops over them vectorise.
+pub trait Real:
+    Copy
+    + Debug
+    + Default
+    + PartialOrd
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+{
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+
+    /// The nearest value of this type.
+    fn from_f64(value: f64) -> Self;
+
+    /// The same value as `f64`.
+    fn to_f64(self) -> f64;
+
+    /// The magnitude.
+    #[must_use]
+    fn abs(self) -> Self;
+
+    /// The square root.
+    #[must_use]
+    fn sqrt(self) -> Self;
+
+    /// e to the power `self`; at the ends of the range infinite (`f32`: above 88) or 0.
+    #[must_use]
+    fn exp(self) -> Self;
+
+    /// ln(1 + `self`) for `self` in [0, 1].
+    #[must_use]
+    fn ln_1p_unit(self) -> Self;
+
+    /// Whether the value is neither infinite nor `NaN`.
+    fn is_finite(self) -> bool;
+
+    /// The larger of two numbers; `other` when `self` is `NaN`.
+    #[inline(always)]
+    #[must_use]
+    fn larger(self, other: Self) -> Self {
+        if self > other { self } else { other }
+    }
+
+    /// 1 / (1 + exp(-x)), without overflow.
+    #[inline(always)]
+    #[must_use]
+    fn sigmoid(self) -> Self {
+        let small = (-self.abs()).exp();
+        let share = Self::ONE / (Self::ONE + small);
+        if self < Self::ZERO { small * share } else { share }
+    }
+
+    /// ln(1 + exp(x)), without overflow.
+    #[inline(always)]
+    #[must_use]
+    fn softplus(self) -> Self {
+        self.larger(Self::ZERO) + (-self.abs()).exp().ln_1p_unit()
+    }
+
+    /// The hyperbolic tangent, to an absolute rounding error.
+    #[inline(always)]
+    #[must_use]
+    fn tanh(self) -> Self {
+        let two = Self::ONE + Self::ONE;
+        two * (two * self).sigmoid() - Self::ONE
+    }
+}
+
+impl Real for f64 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn abs(self) -> Self {
+        f64::abs(self)
+    }
+
+    fn sqrt(self) -> Self {
+        f64::sqrt(self)
+    }
+
+    fn exp(self) -> Self {
+        f64::exp(self)
+    }
+
+    fn ln_1p_unit(self) -> Self {
+        f64::ln_1p(self)
+    }
+
+    fn is_finite(self) -> bool {
+        f64::is_finite(self)
+    }
+
+    fn tanh(self) -> Self {
+        f64::tanh(self)
+    }
+}
+
+impl Real for f32 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        f32::abs(self)
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        f32::sqrt(self)
+    }
+
+    /// 2^n times a polynomial of the remainder; no branch and no library call, so it vectorises.
+    ///
+    /// Products and sums stay separate: `mul_add` without the instruction is a slow library call,
+    /// and the bits would depend on the machine.
+    #[inline(always)]
+    fn exp(self) -> Self {
+        // Adding 1.5 * 2^23 rounds to a whole number in the last bits of the mantissa.
+        const ROUND: f32 = 12_582_912.0;
+        const LN2_HIGH: f32 = 0.693_359_375;
+        const LN2_LOW: f32 = -2.121_944_4e-4;
+        let bounded = if self > 88.0 { 88.0 } else { self };
+        let bounded = if bounded < -87.3 { -87.3 } else { bounded };
+        let shifted = bounded * std::f32::consts::LOG2_E + ROUND;
+        let whole = shifted - ROUND;
+        let rest = bounded - whole * LN2_HIGH - whole * LN2_LOW;
+        // The Taylor polynomial, within rounding for |rest| <= ln(2) / 2.
+        let mut sum = 1.0 / 5040.0;
+        sum = sum * rest + 1.0 / 720.0;
+        sum = sum * rest + 1.0 / 120.0;
+        sum = sum * rest + 1.0 / 24.0;
+        sum = sum * rest + 1.0 / 6.0;
+        sum = sum * rest + 0.5;
+        let value = (sum * rest * rest + rest) + 1.0;
+        let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
+        let result = if self > 88.0 { f32::INFINITY } else { value * power };
+        if self < -87.3 { 0.0 } else { result }
+    }
+
+    /// ln(1 + x) = 2 artanh(x / (2 + x)), whose series converges fast on [0, 1].
+    #[inline(always)]
+    fn ln_1p_unit(self) -> Self {
+        let ratio = self / (2.0 + self);
+        let square = ratio * ratio;
+        let mut sum = 1.0 / 15.0;
+        sum = sum * square + 1.0 / 13.0;
+        sum = sum * square + 1.0 / 11.0;
+        sum = sum * square + 1.0 / 9.0;
+        sum = sum * square + 1.0 / 7.0;
+        sum = sum * square + 1.0 / 5.0;
+        sum = sum * square + 1.0 / 3.0;
+        sum = sum * square + 1.0;
+        2.0 * ratio * sum
+    }
+
+    #[inline(always)]
+    fn is_finite(self) -> bool {
+        f32::is_finite(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments() -> impl Iterator<Item = f32> {
+        (-87_000..=87_000).map(|idx| idx as f32 * 1e-3)
+    }
+
+    #[test]
+    fn single_precision_exp_is_right_to_a_few_units_in_the_last_place() {
+        for x in arguments() {
+            let exact = f64::exp(f64::from(x));
+            let found = f64::from(Real::exp(x));
+            // Two roundings of 6e-8 in the product, plus the reduction of large arguments.
+            assert!((found / exact - 1.0).abs() < 3e-7, "{x}: {found} {exact}");
+        }
+    }
+
+    #[test]
+    fn exp_beyond_the_range_is_zero_or_infinite_and_nan_stays() {
+        assert_eq!(Real::exp(-200.0_f32), 0.0);
+        assert_eq!(Real::exp(f32::NEG_INFINITY), 0.0);
+        assert_eq!(Real::exp(100.0_f32), f32::INFINITY);
+        assert!(Real::exp(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn softplus_sigmoid_and_tanh_agree_with_double_precision() {
+        for x in arguments() {
+            let wide = f64::from(x);
+            // Absolute for tanh, relative for the others: a few roundings of 6e-8.
+            assert!((f64::from(Real::tanh(x)) - wide.tanh()).abs() < 5e-7, "tanh {x}");
+            let pairs = [
+                (Real::softplus(x), Real::softplus(wide)),
+                (Real::sigmoid(x), Real::sigmoid(wide)),
+            ];
+            for (found, exact) in pairs {
+                assert!((f64::from(found) / exact - 1.0).abs() < 6e-7, "{x}: {found} {exact}");
+            }
+        }
+    }
+}
