@@ -8,7 +8,7 @@ use crate::registry::{Entry, Parameter};
 use crate::system::self_loops;
 use crate::{System, UsualTimes};
 
-/// dX = X dt + noise dW from X = 0: the paper's failure case of methods that learn a mean path.
+/// `dX = X dt + noise dW` from X = 0: the paper's failure case of methods that learn a mean path.
 ///
 /// Half of the paths grow to plus, half to minus infinity, so that their mean stays at zero and
 /// shows no self-loop.

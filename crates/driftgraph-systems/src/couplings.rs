@@ -47,13 +47,13 @@ impl Couplings {
     }
 
     /// The sources of `target` with their weights.
-    pub(crate) fn into_target(&self, target: usize) -> &[(usize, f64)] {
+    pub(crate) fn sources_of(&self, target: usize) -> &[(usize, f64)] {
         &self.by_target[target]
     }
 
     /// Sum over the sources of `target` of weight times the source's state.
     pub(crate) fn weighted_sum(&self, target: usize, state: &[f64]) -> f64 {
-        self.into_target(target).iter().map(|&(source, weight)| weight * state[source]).sum()
+        self.sources_of(target).iter().map(|&(source, weight)| weight * state[source]).sum()
     }
 
     /// Adds all couplings to `graph`.
@@ -86,8 +86,8 @@ mod tests {
     fn a_matrix_is_read_with_rows_as_sources() {
         // Row 0 = [0, 2], row 1 = [3, 0]: edges 0 -> 1 of weight 2 and 1 -> 0 of weight 3.
         let couplings = Couplings::from_matrix(2, &[0.0, 2.0, 3.0, 0.0]);
-        assert_eq!(couplings.into_target(0), [(1, 3.0)]);
-        assert_eq!(couplings.into_target(1), [(0, 2.0)]);
+        assert_eq!(couplings.sources_of(0), [(1, 3.0)]);
+        assert_eq!(couplings.sources_of(1), [(0, 2.0)]);
         assert_eq!(couplings.weighted_sum(1, &[10.0, 100.0]), 20.0);
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let mut noise = Noise::new(0, Purpose::System, 0);
         let couplings = Couplings::random(7, 3, &mut noise, |noise| stable_weight(noise, 3));
         for target in 0..7 {
-            let sources = couplings.into_target(target);
+            let sources = couplings.sources_of(target);
             assert_eq!(sources.len(), 3);
             assert!(sources.windows(2).all(|pair| pair[0].0 < pair[1].0));
             assert!(sources.iter().all(|&(source, _)| source != target));

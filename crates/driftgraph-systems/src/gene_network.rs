@@ -8,7 +8,7 @@ use crate::registry::{Entry, Parameter};
 use crate::system::{numbered, self_loops, uniform_between};
 use crate::{System, UsualTimes};
 
-/// dX_j = (basal_j + rate_j * mean of Hill terms - decay_j X_j) dt + noise X_j dW_j.
+/// `dX_j = (basal_j + rate_j * mean of Hill terms - decay_j X_j) dt + noise X_j dW_j`.
 ///
 /// A Hill term of regulator x is x^h / (k^h + x^h) for an activator and one minus that for a
 /// repressor (Hill 1910). mRNA and protein are one variable. Only some genes regulate, and the
@@ -190,6 +190,8 @@ impl System for GeneNetwork {
 
 #[cfg(test)]
 mod tests {
+    use driftgraph_core::ObservedSeries;
+
     use super::*;
     use crate::{Recipe, Sign, generate};
 
@@ -245,7 +247,7 @@ mod tests {
     fn levels_stay_positive() {
         let network = network(30, 6, 3, 9);
         let generated = generate(&network, &Recipe::usual(&network, 3)).unwrap();
-        let values = generated.data.series().iter().flat_map(|series| series.values());
+        let values = generated.data.series().iter().flat_map(ObservedSeries::values);
         assert!(values.into_iter().all(|&value| value > 0.0));
     }
 }

@@ -42,7 +42,7 @@ pub fn generate(
 
     let truth = system.true_graph();
     let visited: Vec<f64> =
-        simulated[..recipe.n_series].iter().flat_map(|series| series.values()).copied().collect();
+        simulated[..recipe.n_series].iter().flat_map(ObservedSeries::values).copied().collect();
     let signs = EdgeSigns::at_states(system, &truth, &visited);
 
     let simulated = SeriesSet::new(system.variables(), simulated)?;

@@ -9,7 +9,7 @@ use crate::registry::{Entry, Parameter};
 use crate::system::{numbered, self_loops, uniform_between};
 use crate::{System, UsualTimes};
 
-/// dθ_j = (frequency_j + sum_i weight_ij sin(θ_i - θ_j)) dt + noise dW_j.
+/// `dθ_j = (frequency_j + sum_i weight_ij sin(θ_i - θ_j)) dt + noise dW_j`.
 ///
 /// Kuramoto (1975), doi:10.1007/BFb0013365. The state is the phase itself, not wrapped to a circle:
 /// it keeps growing with the oscillator's turns.
@@ -53,7 +53,7 @@ impl DiagonalSde for Kuramoto {
                 let gap: f64 = phases[source] - phases[target];
                 weight * gap.sin()
             };
-            let pulls: f64 = self.couplings.into_target(target).iter().map(pull).sum();
+            let pulls: f64 = self.couplings.sources_of(target).iter().map(pull).sum();
             *drift = self.frequencies[target] + pulls;
         }
     }

@@ -1,7 +1,7 @@
 //! Known stochastic systems with true graphs, and data sets drawn from them.
 //!
 //! A [`System`] is built by name and parameters ([`registry::build`]); a [`Recipe`] says how many
-//! series, at which times, with which noise and holes; [`generate`] turns both into a data set
+//! series, at which times, with which noise and holes; [`generate()`] turns both into a data set
 //! with its true graph. Everything random is a function of seeds: the same seeds give the same
 //! bits for any number of threads.
 //!

@@ -9,7 +9,7 @@ use crate::registry::{Entry, Parameter};
 use crate::system::numbered;
 use crate::{System, SystemError, UsualTimes};
 
-/// dZ_j = (sum_i matrix[i, j] Z_i + offset_j) dt + noise_j dW_j.
+/// `dZ_j = (sum_i matrix[i, j] Z_i + offset_j) dt + noise_j dW_j`.
 #[derive(Debug, Clone)]
 pub struct LinearSde {
     couplings: Couplings,

@@ -9,8 +9,8 @@ use crate::{System, UsualTimes};
 
 /// The three equations of Lorenz (1963), doi:10.1175/1520-0469(1963)020<0130:DNF>2.0.CO;2.
 ///
-/// dx = prandtl (y - x) dt, dy = (x (rayleigh - z) - y) dt, dz = (x y - decay z) dt, each with
-/// noise dW.
+/// `dx = prandtl (y - x) dt`, `dy = (x (rayleigh - z) - y) dt`, `dz = (x y - decay z) dt`, each
+/// with `noise dW`.
 #[derive(Debug, Clone)]
 pub struct Lorenz63 {
     prandtl: f64,

@@ -8,7 +8,7 @@ use crate::registry::{Entry, Parameter};
 use crate::system::numbered;
 use crate::{System, UsualTimes};
 
-/// dZ_d = ((Z_{d+1} - Z_{d-2}) Z_{d-1} - Z_d + forcing) dt + noise dW_d, indices on a ring.
+/// `dZ_d = ((Z_{d+1} - Z_{d-2}) Z_{d-1} - Z_d + forcing) dt + noise dW_d`, indices on a ring.
 ///
 /// Lorenz (1996), "Predictability: a problem partly solved". The paper prints the forcing outside
 /// of dt; here, as in the published code, it is part of the drift.

@@ -9,7 +9,7 @@ use crate::registry::{Entry, Parameter};
 use crate::system::{numbered, uniform_between};
 use crate::{System, UsualTimes};
 
-/// dX_j = X_j (growth_j + sum_i effect_ij X_i) dt + noise X_j dW_j, with effect_jj = -1.
+/// `dX_j = X_j (growth_j + sum_i effect_ij X_i) dt + noise X_j dW_j`, with `effect_jj = -1`.
 ///
 /// Drift and noise are proportional to the population, so that paths stay positive. Effects on
 /// each population sum to less than its own limitation, and growth rates are chosen so that all
@@ -102,6 +102,8 @@ impl System for LotkaVolterra {
 
 #[cfg(test)]
 mod tests {
+    use driftgraph_core::ObservedSeries;
+
     use super::*;
     use crate::{Recipe, Sign, generate};
 
@@ -110,7 +112,7 @@ mod tests {
         for seed in 0..3 {
             let system = LotkaVolterra::random(15, 4, 1.0, seed);
             let generated = generate(&system, &Recipe::usual(&system, seed)).unwrap();
-            let values = generated.data.series().iter().flat_map(|series| series.values());
+            let values = generated.data.series().iter().flat_map(ObservedSeries::values);
             // The loudest noise allowed: a population may grow tenfold, not without bound.
             assert!(values.into_iter().all(|&value| value > 0.0 && value < 100.0), "seed {seed}");
         }
@@ -121,7 +123,7 @@ mod tests {
         let system = LotkaVolterra::random(8, 2, 0.2, 5);
         let generated = generate(&system, &Recipe::usual(&system, 0)).unwrap();
         for target in 0..8 {
-            for &(source, effect) in system.effects.into_target(target) {
+            for &(source, effect) in system.effects.sources_of(target) {
                 let expected = if effect > 0.0 { Sign::Positive } else { Sign::Negative };
                 if source != target {
                     assert_eq!(generated.signs.sign(source, target), Some(expected));

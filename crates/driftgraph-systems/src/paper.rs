@@ -66,6 +66,19 @@ mod tests {
     use crate::{generate, registry};
 
     #[test]
+    fn the_default_systems_have_the_papers_forcing_and_noise() {
+        let lorenz = registry::build("lorenz96", &[], 0).unwrap();
+        let (mut drift, mut diffusion) = ([0.0; 10], [0.0; 10]);
+        lorenz.drift(0.0, &[0.0; 10], &mut drift);
+        lorenz.diffusion(0.0, &[0.0; 10], &mut diffusion);
+        assert_eq!((drift, diffusion), ([10.0; 10], [0.5; 10]));
+        let glycolysis = registry::build("glycolysis", &[], 0).unwrap();
+        let mut diffusion = [0.0; 7];
+        glycolysis.diffusion(0.0, &[1.0; 7], &mut diffusion);
+        assert_eq!(diffusion, [0.01; 7]);
+    }
+
+    #[test]
     fn lorenz_has_ten_series_of_a_hundred_times_at_spacing_1_001() {
         let system = registry::build("lorenz96", &[], 0).unwrap();
         let recipe = Recipe::paper("lorenz96", 0.0, 0).unwrap();

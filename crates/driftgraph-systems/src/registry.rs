@@ -43,6 +43,9 @@ impl Parameter {
     }
 }
 
+/// Makes a system from checked parameters and a seed for what is random about it.
+pub(crate) type Build = fn(&Values, u64) -> Result<Box<dyn System>, SystemError>;
+
 /// A system that can be built by name.
 #[derive(Debug)]
 pub struct Entry {
@@ -52,7 +55,7 @@ pub struct Entry {
     pub about: &'static str,
     /// What can be chosen.
     pub parameters: &'static [Parameter],
-    pub(crate) build: fn(&Values, u64) -> Result<Box<dyn System>, SystemError>,
+    pub(crate) build: Build,
 }
 
 /// All systems, in alphabetical order.

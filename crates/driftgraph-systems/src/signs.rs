@@ -57,27 +57,27 @@ impl EdgeSigns {
 /// How many states saw a positive, a negative and no effect.
 #[derive(Debug, Clone, Default)]
 struct Balance {
-    n_positive: usize,
-    n_negative: usize,
-    n_none: usize,
+    raised: usize,
+    lowered: usize,
+    unmoved: usize,
 }
 
 impl Balance {
     fn count(&mut self, difference: f64, rounding: f64) {
         if difference > rounding {
-            self.n_positive += 1;
+            self.raised += 1;
         } else if difference < -rounding {
-            self.n_negative += 1;
+            self.lowered += 1;
         } else {
-            self.n_none += 1;
+            self.unmoved += 1;
         }
     }
 
     fn sign(&self) -> Option<Sign> {
-        let needed = AGREEMENT * (self.n_positive + self.n_negative + self.n_none) as f64;
-        if self.n_positive as f64 > needed {
+        let needed = AGREEMENT * (self.raised + self.lowered + self.unmoved) as f64;
+        if self.raised as f64 > needed {
             Some(Sign::Positive)
-        } else if self.n_negative as f64 > needed {
+        } else if self.lowered as f64 > needed {
             Some(Sign::Negative)
         } else {
             None

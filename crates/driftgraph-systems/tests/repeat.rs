@@ -1,5 +1,7 @@
 //! The same seeds give the same bits, for any number of threads; other seeds do not.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+
 use driftgraph_core::SeriesSet;
 use driftgraph_core::process::solver::Scheme;
 use driftgraph_systems::{
