@@ -96,6 +96,21 @@ pub enum SystemError {
         /// What was given.
         found: usize,
     },
+    /// A data set that would not fit into memory.
+    #[error(
+        "{n_series} series of {n_points} times and {n_variables} variables are more than {limit} \
+         values"
+    )]
+    TooLarge {
+        /// Number of series to be simulated.
+        n_series: usize,
+        /// Number of times per series.
+        n_points: usize,
+        /// Number of variables.
+        n_variables: usize,
+        /// Number of values allowed.
+        limit: usize,
+    },
     /// A time range without length.
     #[error("the time range must be finite and move forward, found {start} to {end}")]
     BadTimeRange {

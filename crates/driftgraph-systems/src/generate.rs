@@ -9,7 +9,7 @@ use driftgraph_core::{
 use rayon::prelude::*;
 
 use crate::observe::{observe, sampling_times};
-use crate::{EdgeSigns, Recipe, Sampling, System, SystemError};
+use crate::{EdgeSigns, Recipe, System, SystemError};
 
 /// A data set with what is true about the system behind it.
 #[derive(Debug, Clone)]
@@ -27,12 +27,12 @@ pub struct Generated {
 /// Simulates and observes `system` as `recipe` says, series in parallel.
 ///
 /// Series number n depends on the seed and n alone: asking for more series leaves the first ones
-/// as they were, unless standardised together with others.
+/// as they were, unless all are standardised, or given relative noise, together.
 pub fn generate(
     system: &(impl System + ?Sized),
     recipe: &Recipe,
 ) -> Result<Generated, SystemError> {
-    recipe.check()?;
+    recipe.check(system.n_variables())?;
     let simulated: Vec<Result<ObservedSeries, SystemError>> = (0..recipe.n_simulated())
         .into_par_iter()
         .map(|idx| simulate(system, recipe, idx))
@@ -69,7 +69,7 @@ fn simulate(
     let times = sampling_times(recipe.sampling, recipe.time_range, recipe.n_points, (seed, idx));
     let start = recipe.time_range.0;
     // Random times need not hold the time at which the path starts.
-    let starts_unseen = recipe.sampling == Sampling::Random && times[0] > start;
+    let starts_unseen = times[0] > start;
     let walked: Vec<f64> =
         starts_unseen.then_some(start).into_iter().chain(times.clone()).collect();
     let grid = TimeGrid::new(&walked, recipe.step_size)?;
@@ -106,7 +106,7 @@ fn thin(data: &SeriesSet, n_series: usize, keep_every: usize) -> Result<SeriesSe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dropping, MeasurementNoise, registry};
+    use crate::{Dropping, MeasurementNoise, Sampling, registry};
 
     fn lorenz() -> Box<dyn System> {
         registry::build("lorenz96", &[("variables", 5.0)], 0).unwrap()
@@ -131,6 +131,14 @@ mod tests {
         assert_eq!(
             message(|r| r.step_size = -1.0),
             "the step size must be positive and finite, found -1"
+        );
+        assert_eq!(
+            message(|r| (r.n_series, r.n_points) = (1 << 20, 1 << 40)),
+            "1048576 series of 1099511627776 times and 5 variables are more than 1073741824 values"
+        );
+        assert_eq!(
+            message(|r| r.time_range = (1e9, 1e9 + 1e-6)),
+            "series `series-1` has time 1000000000 after time 1000000000"
         );
         assert_eq!(
             message(|r| r.dropping = Dropping::Cells(1.0)),

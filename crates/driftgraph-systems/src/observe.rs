@@ -96,7 +96,9 @@ pub(crate) fn sampling_times(
     match sampling {
         Sampling::Regular => {
             let gaps = (n_points - 1) as f64;
-            (0..n_points).map(|idx| start + (end - start) * (idx as f64 / gaps)).collect()
+            let time = |idx| (start + (end - start) * (idx as f64 / gaps)).min(end);
+            // The last time by itself: start + (end - start) may round to another number.
+            (0..n_points - 1).map(time).chain([end]).collect()
         }
         Sampling::Random => {
             let mut noise = Noise::new(seed, Purpose::ObservationTimes, times_stream(series));
@@ -136,11 +138,8 @@ pub(crate) fn observe(
     for (idx, series) in clean.series().iter().enumerate() {
         let mut values = series.values().to_vec();
         if noise != MeasurementNoise::Nothing {
-            add_noise(
-                &mut values,
-                &deviations,
-                &mut Noise::new(seed, Purpose::MeasurementNoise, idx as u64),
-            );
+            let mut draws = Noise::new(seed, Purpose::MeasurementNoise, idx as u64);
+            add_noise(&mut values, &deviations, &mut draws);
         }
         drop_cells(&mut values, series.n_variables(), dropping, (seed, idx));
         observed.push(without_empty_rows(series, &values, dropping)?);
@@ -200,7 +199,7 @@ mod tests {
 
     const N_TIMES: usize = 400;
 
-    /// Values 1000 series + 10 time + variable, so that every cell is told apart.
+    /// Values 10000 series + 10 time + variable, so that every cell is told apart.
     fn clean(n_series: usize) -> SeriesSet {
         let series = |idx: usize| {
             let times: Vec<f64> = (0..N_TIMES).map(|time| time as f64).collect();
@@ -325,7 +324,9 @@ mod tests {
 
     #[test]
     fn regular_times_hold_both_ends_to_the_bit() {
-        let times = sampling_times(Sampling::Regular, (0.0, 100.0), 1000, (0, 0));
-        assert_eq!((times[0], times[999]), (0.0, 100.0));
+        for (start, end) in [(0.0, 100.0), (0.1, 0.7), (-3.3, 1e-3), (0.7, 1.1)] {
+            let times = sampling_times(Sampling::Regular, (start, end), 1000, (0, 0));
+            assert_eq!((times.len(), times[0], times[999]), (1000, start, end));
+        }
     }
 }

@@ -4,6 +4,9 @@ use driftgraph_core::process::solver::Scheme;
 
 use crate::{Dropping, MeasurementNoise, Sampling, System, SystemError};
 
+/// More values than this would not fit into the memory of a laptop.
+const MAX_VALUES: usize = 1 << 30;
+
 /// All choices of a data set except the system itself.
 ///
 /// Steps happen in the order of the fields: series are simulated, standardised, thinned in time,
@@ -61,7 +64,7 @@ impl Recipe {
         if self.standardise { self.n_series.max(self.n_scaling_series) } else { self.n_series }
     }
 
-    pub(crate) fn check(&self) -> Result<(), SystemError> {
+    pub(crate) fn check(&self, n_variables: usize) -> Result<(), SystemError> {
         for (setting, min, found) in [
             ("n_series", 1, self.n_series),
             ("n_points", 2, self.n_points),
@@ -70,6 +73,12 @@ impl Recipe {
             if found < min {
                 return Err(SystemError::CountTooSmall { setting, min, found });
             }
+        }
+        let (n_series, n_points) = (self.n_simulated(), self.n_points);
+        // As floats, since the product of counts may not fit into one.
+        if n_series as f64 * n_points as f64 * n_variables as f64 > MAX_VALUES as f64 {
+            let limit = MAX_VALUES;
+            return Err(SystemError::TooLarge { n_series, n_points, n_variables, limit });
         }
         let (start, end) = self.time_range;
         if !(start < end && (end - start).is_finite()) {
