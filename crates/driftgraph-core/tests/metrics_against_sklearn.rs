@@ -2,6 +2,8 @@
 //!
 //! `golden/sklearn/make.py` writes the cases; its output names the versions used.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::fitted::score::{
     GraphMetrics, MetricOptions, SelfEdges, curves, graph_metrics,
 };
