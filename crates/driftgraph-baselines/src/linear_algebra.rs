@@ -15,15 +15,22 @@ pub(crate) fn standardize_columns(columns: &mut Mat<f64>, weights: &[f64]) {
     for column_idx in 0..columns.ncols() {
         let column = columns.col_as_slice_mut(column_idx);
         let mean: f64 = column.iter().zip(weights).map(|(value, weight)| value * weight).sum();
-        column.iter_mut().for_each(|value| *value -= mean);
+        for value in column.iter_mut() {
+            *value -= mean;
+        }
         let variance: f64 =
             column.iter().zip(weights).map(|(value, weight)| value * value * weight).sum();
         let deviation = variance.sqrt();
-        if deviation <= NEGLIGIBLE_DEVIATION {
-            column.fill(0.0);
+        let scale = if deviation <= NEGLIGIBLE_DEVIATION {
+            0.0
+        } else if deviation.is_finite() {
+            1.0 / deviation
         } else {
-            // A deviation that overflowed marks the column with `NaN`, to be refused later.
-            column.iter_mut().for_each(|value| *value /= deviation);
+            // The column overflowed; not a number, it will be refused with its moments.
+            f64::NAN
+        };
+        for value in column.iter_mut() {
+            *value *= scale;
         }
     }
 }
@@ -68,10 +75,18 @@ mod tests {
         // Weights 1/4, 3/4 on 0 and 4: mean 3, variance 9/4 + 3/4 = 3.
         let mut columns = Mat::from_fn(2, 2, |row, column| [[0.0, 7.0], [4.0, 7.0]][row][column]);
         standardize_columns(&mut columns, &[0.25, 0.75]);
-        // One square root and one division.
+        // A square root, a division and a product.
         assert!((columns[(0, 0)] + 3.0_f64.sqrt()).abs() < 1e-15);
         assert!((columns[(1, 0)] - 1.0 / 3.0_f64.sqrt()).abs() < 1e-15);
         assert_eq!((columns[(0, 1)], columns[(1, 1)]), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_column_that_overflows_is_marked() {
+        // 1e200 is finite, its square is not.
+        let mut columns = Mat::from_fn(2, 1, |row, _| [0.0, 1e200][row]);
+        standardize_columns(&mut columns, &[0.5, 0.5]);
+        assert!(columns[(0, 0)].is_nan() && columns[(1, 0)].is_nan());
     }
 
     #[test]
