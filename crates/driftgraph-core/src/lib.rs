@@ -10,7 +10,11 @@ pub mod fitted;
 pub mod graph;
 pub mod nn;
 pub mod noise;
+pub mod objective;
+pub mod posterior;
 pub mod process;
+pub mod train;
+mod special;
 
 pub use data::grid::TimeGrid;
 pub use data::scaling::Standardizer;

@@ -7,6 +7,7 @@
 //! `per_node` consecutive rows (points in time) of the same node.
 
 mod gradients;
+mod tangent;
 #[cfg(test)]
 mod tests;
 mod trace;

@@ -171,3 +171,34 @@ fn gradients_agree_with_central_differences() {
         }
     }
 }
+
+#[test]
+fn derivatives_by_the_own_variable_agree_with_central_differences() {
+    for Case { function, parameters, z, graph, .. } in cases() {
+        let d = z.len();
+        let mut weights = NodeWeights::default();
+        function.prepare(&parameters, &mut weights);
+        let mut strengths = vec![0.0; d * d];
+        function.edge_strengths(&parameters, &graph, &mut strengths);
+        let mut trace = NodeTrace::default();
+        let rows = Rows { first: 0, n: d, per_node: 1 };
+        trace.resize(&function, d);
+        trace.inputs.copy_from_slice(&z);
+        function.messages(&parameters, &weights, &mut trace, rows);
+        function.aggregate(&strengths, &mut trace, rows);
+        function.combine(&parameters, &weights, &mut trace, rows);
+        let mut found = vec![0.0; d];
+        function.own_derivatives(&parameters, &weights, &strengths, (&trace, rows), &mut found);
+        for node in 0..d {
+            let step = 1e-6;
+            let at = |shift: f64| {
+                let mut shifted = z.clone();
+                shifted[node] += shift;
+                plain(&function, &parameters, &shifted, &graph)[node]
+            };
+            let wanted = (at(step) - at(-step)) / (2.0 * step);
+            // Piecewise linear in z: only rounding, 1e-16 / step.
+            assert!((found[node] - wanted).abs() < 1e-8, "{} {wanted}", found[node]);
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Training: settings, optimiser, schedules, and the one loop that fits a model.
+
+pub mod adam;
