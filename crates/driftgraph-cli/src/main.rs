@@ -1,2 +1,18 @@
-//! x
-fn main() {}
+//! The `driftgraph` command: who drives whom, from tables of measurements over time.
+
+mod args;
+mod commands;
+mod diagnostics;
+mod output;
+mod printer;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match commands::run(args::Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => diagnostics::report(&error),
+    }
+}

@@ -1,1 +1,26 @@
-//! placeholder
+//! Files in, checked values out: tables of measurements and lists of edges.
+//!
+//! A table's way: [`source`] opens the file, [`roles`] says what each column is, one reader per
+//! format ([`csv_table`], [`npz`], `parquet_table`) turns it into [`rows::Rows`], and [`assemble`]
+//! sorts the rows of all files into a [`SeriesSet`](driftgraph_core::SeriesSet). [`load`] does all
+//! of it. [`summary`] describes the result; [`edges`] reads and writes lists of edges.
+
+mod assemble;
+mod csv_table;
+pub mod edges;
+mod error;
+mod load;
+mod npz;
+#[cfg(feature = "parquet")]
+mod parquet_table;
+mod roles;
+mod rows;
+mod source;
+pub mod summary;
+mod time;
+pub mod write;
+
+pub use error::{DataError, DataErrors, Place, Problem};
+pub use load::{Loaded, load};
+pub use roles::{Duplicates, ReadOptions};
+pub use time::{TimeAxis, TimeUnit};

@@ -1,0 +1,307 @@
+//! What the user typed, word for word, with the help text.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use driftgraph_baselines::Baseline;
+use driftgraph_core::fitted::score::SelfEdges;
+use driftgraph_core::process::solver::Scheme;
+use driftgraph_data::edges::Orientation;
+use driftgraph_data::{Duplicates, ReadOptions};
+
+/// Who drives whom? Learns directed graphs, cycles included, from tables of measurements over time
+#[derive(Debug, Parser)]
+#[command(
+    name = "driftgraph",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Start with:
+  driftgraph demo
+  driftgraph check measurements.csv"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(DemoArgs),
+    Check(CheckArgs),
+    Score(ScoreArgs),
+    Generate(GenerateArgs),
+    Baseline(BaselineArgs),
+}
+
+/// Show what the tool does, on the glycolysis system, whose true graph is known
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  driftgraph demo")]
+pub(crate) struct DemoArgs {
+    /// Folder to write the data, the truth and the scored edges to
+    #[arg(long, value_name = "DIR", default_value = "driftgraph-demo")]
+    pub(crate) out: PathBuf,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// Say what was understood of a table, and every problem it has
+///
+/// Exits with 0 if the data can be used, with 1 if there is nothing to learn from, and with 2 if
+/// they cannot be read.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph check measurements.csv
+  driftgraph check patients/ --time hours --ignore comment")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compare scored edges with the true ones
+///
+/// Metrics that are undefined (an area under a curve without a true edge, a rate without a
+/// prediction) are shown as such, and are null in JSON. Scores that are not probabilities have no
+/// natural threshold: without --threshold, the metrics that need one are undefined.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph score edges.csv --truth truth.csv
+  driftgraph score matrix.csv --orientation source-rows --truth truth.csv --self-edges drop --json")]
+pub(crate) struct ScoreArgs {
+    /// Edge list (source,target,score or source,target,probability), square matrix, or run folder
+    #[arg(value_name = "EDGES")]
+    pub(crate) edges: PathBuf,
+    /// True edges (cause,effect[,sign] or source,target), or a square matrix
+    #[arg(long, value_name = "FILE")]
+    pub(crate) truth: PathBuf,
+    /// Whether edges from a variable to itself count; the table shows both if not said
+    #[arg(long, value_enum)]
+    pub(crate) self_edges: Option<SelfEdgesArg>,
+    /// Scores at or above it are predicted edges [default: 0.5 for probabilities, else none]
+    #[arg(long)]
+    pub(crate) threshold: Option<f64>,
+    /// How many of the best edges count for the precision at k [default: number of true edges]
+    #[arg(short, long)]
+    pub(crate) k: Option<usize>,
+    /// What the rows of a matrix are; no other file needs it
+    #[arg(long, value_enum)]
+    pub(crate) orientation: Option<OrientationArg>,
+    /// Print one JSON object (self edges kept, unless said otherwise)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Make data with a known graph
+///
+/// Writes DIR/data.csv, DIR/truth.csv and DIR/generated.json, which says how they were made.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph generate lorenz96 --series 10 --points 100 --drop 0.3 --seed 0 --out lorenz
+  driftgraph generate gene-network --set variables=50 --noise 0.1 --out genes
+  driftgraph generate glycolysis --recipe paper --out glycolysis
+  driftgraph generate list")]
+pub(crate) struct GenerateArgs {
+    /// Name of the system, or `list` to see all with their parameters
+    #[arg(value_name = "SYSTEM")]
+    pub(crate) system: String,
+    /// Folder to write to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Number of series [default: 10]
+    #[arg(long, value_name = "N")]
+    pub(crate) series: Option<usize>,
+    /// Number of times per series, before any are dropped [default: the system's usual number]
+    #[arg(long, value_name = "N")]
+    pub(crate) points: Option<usize>,
+    /// First and last time [default: the system's usual ones]
+    #[arg(long, value_name = "TIME", num_args = 2, value_names = ["FIRST", "LAST"], allow_negative_numbers = true)]
+    pub(crate) span: Option<Vec<f64>>,
+    /// Times of observation: equally spaced, or random and different for every series
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) sampling: SamplingArg,
+    /// Probability with which observations are dropped
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    pub(crate) drop: f64,
+    /// What is dropped at once: a time of all series (the paper's way), of one series, or a cell
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) drop_by: DropByArg,
+    /// Deviation of measurement noise, as a share of each variable's own deviation
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) noise: f64,
+    /// Scale every variable to mean 0 and deviation 1
+    #[arg(long)]
+    pub(crate) standardise: bool,
+    /// Longest solver step [default: the system's usual one]
+    #[arg(long, value_name = "DT")]
+    pub(crate) step_size: Option<f64>,
+    /// Solver
+    #[arg(long, default_value = "euler-maruyama", value_parser = scheme)]
+    pub(crate) scheme: Scheme,
+    /// A parameter of the system, as NAME=VALUE; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parameter)]
+    pub(crate) parameters: Vec<(String, f64)>,
+    /// Follow a published recipe for everything not said otherwise (lorenz96 and glycolysis)
+    #[arg(long, value_enum)]
+    pub(crate) recipe: Option<RecipeArg>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Replace data that were not made by this command
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Score edges by a simple method, for comparison
+///
+/// partial-correlation: absolute partial correlation of the levels, symmetric.
+/// ridge: ridge regression of rates of change on levels.
+/// var: first-order vector autoregression.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Example:
+  driftgraph baseline ridge measurements.csv --out edges.csv"
+)]
+pub(crate) struct BaselineArgs {
+    /// partial-correlation, ridge or var
+    #[arg(value_name = "METHOD", value_parser = baseline)]
+    pub(crate) method: Baseline,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// File for the edges, best first [default: standard output]
+    #[arg(long, value_name = "EDGES.csv")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which files to read, and how.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    /// Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
+    #[arg(value_name = "DATA", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Column with the time [default: time, timestamp, datetime, date or t]
+    #[arg(long, value_name = "COLUMN", help_heading = "Reading the table")]
+    pub(crate) time: Option<String>,
+    /// Column with the series [default: series, series_id, trajectory, subject, unit or id]
+    #[arg(long, value_name = "COLUMN", help_heading = "Reading the table")]
+    pub(crate) series: Option<String>,
+    /// Variables to keep, separated by commas [default: all other columns]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Reading the table")]
+    pub(crate) variables: Vec<String>,
+    /// Columns to leave out, separated by commas
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Reading the table")]
+    pub(crate) ignore: Vec<String>,
+    /// What to do with several rows of one series and time
+    #[arg(long, value_enum, default_value_t, help_heading = "Reading the table")]
+    pub(crate) duplicates: DuplicatesArg,
+    /// Largest file to read, in bytes after decompression
+    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().max_bytes, help_heading = "Reading the table")]
+    pub(crate) max_bytes: u64,
+}
+
+impl DataArgs {
+    pub(crate) fn options(&self) -> ReadOptions {
+        ReadOptions {
+            time: self.time.clone(),
+            series: self.series.clone(),
+            variables: self.variables.clone(),
+            ignore: self.ignore.clone(),
+            duplicates: match self.duplicates {
+                DuplicatesArg::Error => Duplicates::Error,
+                DuplicatesArg::Mean => Duplicates::Mean,
+                DuplicatesArg::First => Duplicates::First,
+                DuplicatesArg::Last => Duplicates::Last,
+            },
+            max_bytes: self.max_bytes,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DuplicatesArg {
+    #[default]
+    Error,
+    Mean,
+    First,
+    Last,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SelfEdgesArg {
+    Keep,
+    Drop,
+}
+
+impl From<SelfEdgesArg> for SelfEdges {
+    fn from(arg: SelfEdgesArg) -> Self {
+        match arg {
+            SelfEdgesArg::Keep => Self::Kept,
+            SelfEdgesArg::Drop => Self::Dropped,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrientationArg {
+    SourceRows,
+    TargetRows,
+}
+
+impl From<OrientationArg> for Orientation {
+    fn from(arg: OrientationArg) -> Self {
+        match arg {
+            OrientationArg::SourceRows => Self::SourceRows,
+            OrientationArg::TargetRows => Self::TargetRows,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SamplingArg {
+    #[default]
+    Regular,
+    Random,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DropByArg {
+    #[default]
+    Time,
+    SeriesTime,
+    Cell,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecipeArg {
+    Paper,
+}
+
+fn baseline(name: &str) -> Result<Baseline, String> {
+    name.parse().map_err(|error: driftgraph_baselines::BaselineError| error.to_string())
+}
+
+fn scheme(name: &str) -> Result<Scheme, String> {
+    name.parse().map_err(|error: driftgraph_core::CoreError| error.to_string())
+}
+
+fn parameter(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let value = value.trim().parse().map_err(|_| format!("`{}` is not a number", value.trim()))?;
+    Ok((name.trim().to_owned(), value))
+}

@@ -1,0 +1,44 @@
+//! One command, one file, one `run`.
+
+mod baseline;
+mod check;
+mod demo;
+mod generate;
+mod score;
+
+use std::process::ExitCode;
+
+use driftgraph_data::{Loaded, load};
+
+use crate::args::{Cli, Command, DataArgs};
+use crate::printer;
+
+/// Runs the chosen command; the exit code is 1 if it ran and the answer is "no".
+pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Score(args) => score::run(&args),
+        Command::Generate(args) => generate::run(&args),
+        Command::Baseline(args) => baseline::run(&args),
+    }
+}
+
+/// Reads the user's tables and tells what was decided on the way.
+fn load_data(args: &DataArgs) -> anyhow::Result<Loaded> {
+    let loaded = load(&args.files, &args.options())?;
+    for notice in &loaded.notices {
+        printer::note(&format!("note: {notice}"));
+    }
+    if loaded.time_axis.origin.is_some() {
+        printer::note(&format!("note: times are counted in {}", loaded.time_axis));
+    }
+    Ok(loaded)
+}
+
+/// A plain table without lines between rows, readable in any terminal and when copied.
+fn table(header: &[&str]) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_header(header);
+    table
+}

@@ -1,0 +1,38 @@
+//! `baseline`: edges scored by a simple method.
+
+use std::process::ExitCode;
+
+use driftgraph_core::EdgeScores;
+use driftgraph_data::edges::write_scores;
+use serde_json::json;
+
+use crate::args::BaselineArgs;
+use crate::commands::load_data;
+use crate::output::write_file;
+use crate::printer;
+
+pub(crate) fn run(args: &BaselineArgs) -> anyhow::Result<ExitCode> {
+    let data = load_data(&args.data)?.data;
+    let scores = args.method.run(&data)?;
+    let variables = data.variables();
+    if let Some(path) = &args.out {
+        write_file(path, |out| write_scores(out, variables, "score", &scores))?;
+        let n_edges = scores.matrix().len();
+        printer::note(&format!("wrote {n_edges} scored edges to `{}`", path.display()));
+    }
+    if args.json {
+        let edges = edges_json(variables, &scores);
+        let object = json!({"method": args.method.name(), "variables": variables, "edges": edges});
+        printer::data(&serde_json::to_string_pretty(&object)?)?;
+    } else if args.out.is_none() {
+        let mut text = Vec::new();
+        write_scores(&mut text, variables, "score", &scores)?;
+        printer::data(&String::from_utf8(text)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn edges_json(variables: &[String], scores: &EdgeScores) -> Vec<serde_json::Value> {
+    let edge = |(source, target, score): (usize, usize, f64)| json!({"source": variables[source], "target": variables[target], "score": score});
+    scores.ranked().into_iter().map(edge).collect()
+}

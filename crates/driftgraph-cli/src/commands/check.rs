@@ -1,0 +1,81 @@
+//! `check`: what was understood of a table, and every problem it has.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use driftgraph_data::load;
+use driftgraph_data::summary::Summary;
+
+use crate::args::CheckArgs;
+use crate::commands::table;
+use crate::output::{count, short, short_or_dash};
+use crate::printer;
+
+/// Variables shown one by one; more would scroll the summary away.
+const MOST_VARIABLES: usize = 30;
+
+pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let loaded = load(&args.data.files, &args.data.options())?;
+    let summary = Summary::new(&loaded);
+    if args.json {
+        printer::data(&serde_json::to_string_pretty(&summary)?)?;
+    } else {
+        printer::data(&describe(&summary))?;
+    }
+    Ok(if summary.is_usable() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The summary in words and one table.
+pub(crate) fn describe(summary: &Summary) -> String {
+    let mut text = String::new();
+    let [fewest, most] = summary.rows_per_series;
+    let per_series =
+        if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
+    let _ = writeln!(
+        text,
+        "{} of {per_series} rows, {}, {} in all\ntime {} to {}, median gap {} ({})\n{} of {} cells missing ({:.1} %)\n",
+        count(summary.series, "series", "series"),
+        count(summary.variables, "variable", "variables"),
+        count(summary.rows, "row", "rows"),
+        short(summary.span[0]),
+        short(summary.span[1]),
+        short_or_dash(summary.median_gap),
+        summary.time,
+        summary.missing_cells,
+        summary.rows * summary.variables,
+        100.0 * summary.missing_share,
+    );
+    let mut variables = table(&["variable", "observed", "missing", "min", "mean", "max"]);
+    for variable in summary.variable_details.iter().take(MOST_VARIABLES) {
+        variables.add_row([
+            variable.name.clone(),
+            variable.observed.to_string(),
+            variable.missing.to_string(),
+            short_or_dash(variable.min),
+            short_or_dash(variable.mean),
+            short_or_dash(variable.max),
+        ]);
+    }
+    let _ = writeln!(text, "{}", variables.trim_fmt());
+    if summary.variables > MOST_VARIABLES {
+        let more = summary.variables - MOST_VARIABLES;
+        let _ = writeln!(text, " ... and {more} more variables (all of them with --json)");
+    }
+    text.push('\n');
+    for notice in &summary.notices {
+        let _ = writeln!(text, "note: {notice}");
+    }
+    for warning in &summary.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    let _ = writeln!(text, "{}", verdict(summary));
+    text
+}
+
+fn verdict(summary: &Summary) -> String {
+    match (summary.is_usable(), summary.warnings.len()) {
+        (false, _) => "not usable: no variable changes within a series".to_owned(),
+        (true, 0) => "usable, no warnings".to_owned(),
+        (true, n) => format!("usable, {}", count(n, "warning", "warnings")),
+    }
+}

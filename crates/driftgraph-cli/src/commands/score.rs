@@ -1,0 +1,107 @@
+//! `score`: how well scored edges match the true ones.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use driftgraph_core::fitted::score::{GraphMetrics, MetricOptions, SelfEdges, graph_metrics};
+use driftgraph_data::edges::{EdgeTable, read_edges};
+
+use crate::args::ScoreArgs;
+use crate::commands::table;
+use crate::output::short;
+use crate::printer;
+
+pub(crate) fn run(args: &ScoreArgs) -> anyhow::Result<ExitCode> {
+    let orientation = args.orientation.map(Into::into);
+    let edges = read_edges(&edges_file(&args.edges)?, orientation)?;
+    let truth = read_edges(&args.truth, orientation)?;
+    let variables = all_variables(&edges, &truth);
+    tell_missing_pairs(&edges, variables.len());
+    let scores = edges.scores(&variables)?;
+    let graph = truth.graph(&variables)?;
+    let metrics = |self_edges: SelfEdges| {
+        let options = MetricOptions {
+            threshold: args.threshold,
+            k: args.k,
+            ranking_only: !are_probabilities(&edges),
+            ..MetricOptions::new(self_edges)
+        };
+        graph_metrics(&scores, &graph, options)
+    };
+    if args.json {
+        let self_edges = args.self_edges.map_or(SelfEdges::Kept, Into::into);
+        printer::data(&serde_json::to_string_pretty(&metrics(self_edges)?)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let columns = match args.self_edges {
+        Some(one) => vec![metrics(one.into())?],
+        None => vec![metrics(SelfEdges::Kept)?, metrics(SelfEdges::Dropped)?],
+    };
+    printer::data(&describe(&columns))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run folder holds its edges under a fixed name.
+fn edges_file(path: &Path) -> anyhow::Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let edges = path.join("edges.csv");
+    anyhow::ensure!(edges.is_file(), "the folder `{}` holds no edges.csv", path.display());
+    Ok(edges)
+}
+
+/// Numbers called probability are; bare edges are certain; other scores only rank.
+fn are_probabilities(edges: &EdgeTable) -> bool {
+    edges.score_name.as_deref().is_none_or(|name| name == "probability")
+}
+
+fn all_variables(edges: &EdgeTable, truth: &EdgeTable) -> Vec<String> {
+    let mut variables = edges.variables.clone();
+    variables
+        .extend(truth.variables.iter().filter(|name| !edges.variables.contains(name)).cloned());
+    variables
+}
+
+fn tell_missing_pairs(edges: &EdgeTable, n_variables: usize) {
+    let n_missing = n_variables * n_variables - edges.len();
+    if n_missing > 0 {
+        printer::note(&format!(
+            "note: {n_missing} of {} pairs of variables are not listed and rank last",
+            n_variables * n_variables
+        ));
+    }
+}
+
+type Value = fn(&GraphMetrics) -> Option<f64>;
+
+/// The metrics side by side, one row each.
+pub(crate) fn describe(columns: &[GraphMetrics]) -> String {
+    let mut header = vec!["metric"];
+    header.extend(columns.iter().map(|metrics| match metrics.self_edges {
+        SelfEdges::Kept => "with self edges",
+        SelfEdges::Dropped => "without",
+    }));
+    let mut table = table(&header);
+    let rows: [(&str, Value); 13] = [
+        ("AUROC", |m| m.auroc),
+        ("AUPRC", |m| m.auprc),
+        ("prevalence", |m| m.prevalence),
+        ("threshold", |m| m.threshold),
+        ("F1", |m| m.f1),
+        ("TPR", |m| m.tpr),
+        ("FDR", |m| m.fdr),
+        ("precision", |m| m.precision),
+        ("SHD (a reversal counts 2)", |m| m.shd.map(|distance| distance as f64)),
+        ("precision at k", |m| m.precision_at_k),
+        ("Brier score", |m| m.brier),
+        ("calibration error", |m| m.calibration_error),
+        ("true edges", |m| Some(m.n_edges as f64)),
+    ];
+    for (name, value) in rows {
+        let cells =
+            columns.iter().map(|metrics| value(metrics).map_or("undefined".to_owned(), short));
+        table.add_row(std::iter::once(name.to_owned()).chain(cells));
+    }
+    table.trim_fmt()
+}

@@ -1,0 +1,50 @@
+//! From an error to text with advice, and the exit code.
+
+use std::fmt::Write as _;
+use std::io;
+use std::process::ExitCode;
+
+use driftgraph_data::DataErrors;
+
+use crate::printer;
+
+/// Something could not be done.
+const FAILED: u8 = 2;
+
+/// Prints what went wrong and returns the exit code.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    // Whoever read our output has seen enough, as `head` does.
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    printer::note(&text(error));
+    ExitCode::from(FAILED)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io_error = cause.downcast_ref::<io::Error>();
+        io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+fn text(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    if let Some(errors) = error.downcast_ref::<DataErrors>() {
+        for error in errors.errors() {
+            let _ = writeln!(text, "error: {}\n  in {}", error.problem, error.place);
+        }
+        if errors.is_truncated() {
+            text.push_str("and more: reading stopped here\n");
+        }
+        for hint in errors.hints() {
+            let _ = write!(text, "\nhint: {hint}");
+        }
+        return text.trim_end().to_owned();
+    }
+    let _ = write!(text, "error: {error}");
+    for cause in error.chain().skip(1) {
+        let _ = write!(text, "\n  caused by: {cause}");
+    }
+    text
+}

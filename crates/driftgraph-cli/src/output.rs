@@ -1,0 +1,79 @@
+//! Writing files whole or not at all, and numbers short.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context;
+
+/// Writes a file beside its place and moves it there once it is complete and on disk.
+pub(crate) fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
+    let write_all = || -> std::io::Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        let mut buffer = BufWriter::new(&mut file);
+        write(&mut buffer)?;
+        buffer.flush()?;
+        drop(buffer);
+        make_readable(&file)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write_all().with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Temporary files are private; results should have the permissions of any other new file.
+#[cfg(unix)]
+fn make_readable(file: &tempfile::NamedTempFile) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &tempfile::NamedTempFile) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// A number with four significant digits, as people read it.
+pub(crate) fn short(number: f64) -> String {
+    let magnitude = number.abs();
+    if number == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-3..1e6).contains(&magnitude) {
+        return format!("{number:.3e}");
+    }
+    let digits_before = magnitude.log10().floor() as i32 + 1;
+    let text = format!("{number:.*}", (4 - digits_before).clamp(0, 6) as usize);
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
+}
+
+/// A number, or a dash where there is none.
+pub(crate) fn short_or_dash(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), short)
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits_and_no_idle_zeros() {
+        let shown = [0.0, 1.0, 0.5, 1234.5, 12.3456, 0.001234, 1e-9, 1e12, -2.5].map(short);
+        assert_eq!(
+            shown,
+            ["0", "1", "0.5", "1234", "12.35", "0.001234", "1.000e-9", "1.000e12", "-2.5"]
+        );
+    }
+}

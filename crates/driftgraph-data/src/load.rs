@@ -1,0 +1,81 @@
+//! Files in, a checked set of series out.
+
+use std::path::{Path, PathBuf};
+
+use driftgraph_core::{SeriesSet, SignatureGraph};
+
+use crate::assemble::assemble;
+use crate::error::{Collector, DataErrors, Place, Problem};
+use crate::roles::ReadOptions;
+use crate::rows::Rows;
+use crate::source::{self, Format};
+use crate::time::TimeAxis;
+use crate::{csv_table, npz};
+
+/// What was read, and what was noticed on the way.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The measurements.
+    pub data: SeriesSet,
+    /// What the numbers on the time axis mean.
+    pub time_axis: TimeAxis,
+    /// The graph behind the data, where an archive carries one.
+    pub truth: Option<SignatureGraph>,
+    /// The files read.
+    pub files: Vec<PathBuf>,
+    /// What was decided or changed while reading, in whole sentences.
+    pub notices: Vec<String>,
+}
+
+/// Reads tables (files, or folders of files) into one set of series.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("visits.csv");
+/// std::fs::write(&path, "series,time,x,y\na,0,1.0,2.0\na,1.5,,2.5\nb,0,0.5,1.0\n")?;
+/// let loaded = driftgraph_data::load(&[path], &driftgraph_data::ReadOptions::default())?;
+/// assert_eq!(loaded.data.variables(), ["x", "y"]);
+/// assert_eq!(loaded.data.series()[0].value(1, 0), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErrors> {
+    let mut notices = Vec::new();
+    let files = source::expand(paths, &mut notices)?;
+    let mut tables = Vec::new();
+    let mut truth = None;
+    // Every file is looked at before giving up, so that all problems are reported at once.
+    let mut collector = Collector::default();
+    for file in &files {
+        match read_file(file, options) {
+            Ok((rows, graph)) => {
+                tables.push(rows);
+                truth = truth.or(graph);
+            }
+            Err(errors) => {
+                for error in errors.errors() {
+                    collector.push(error.clone())?;
+                }
+            }
+        }
+    }
+    collector.finish()?;
+    let (data, time_axis) = assemble(tables, options, &mut notices)?;
+    Ok(Loaded { data, time_axis, truth, files, notices })
+}
+
+fn read_file(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(Rows, Option<SignatureGraph>), DataErrors> {
+    let missing = !path.exists();
+    match source::format_of(path) {
+        _ if missing => Err(Place::file(path).problem(Problem::NotFound).into()),
+        Some(Format::Text { separator }) => Ok((csv_table::read(path, separator, options)?, None)),
+        Some(Format::Npz) => npz::read(path, options),
+        #[cfg(feature = "parquet")]
+        Some(Format::Parquet) => Ok((crate::parquet_table::read(path, options)?, None)),
+        #[cfg(not(feature = "parquet"))]
+        Some(Format::Parquet) => Err(Place::file(path).problem(Problem::ParquetNotBuiltIn).into()),
+        None => Err(Place::file(path).problem(Problem::UnknownFormat).into()),
+    }
+}

@@ -1,0 +1,387 @@
+//! Archives of NumPy arrays: `x` (series, time, variable), `t`, `mask`, `graph`, `names`.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use driftgraph_core::SignatureGraph;
+use npyz::{DType, NpyFile, Order, TypeChar};
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use crate::error::{Collector, DataError, DataErrors, Place, Problem};
+use crate::roles::ReadOptions;
+use crate::rows::{NameColumn, Rows};
+use crate::source::{self, Limited};
+use crate::time::RawTimes;
+
+/// Reads an archive; `mask` is true where a cell was observed, `graph` has sources in its rows.
+pub(crate) fn read(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(Rows, Option<SignatureGraph>), DataErrors> {
+    let mut archive = Archive::open(path, options.max_bytes)?;
+    let shape = archive.shape_of_x()?;
+    let mut values = archive.numbers("x", &[shape.as_x()])?;
+    shape.check_not_empty(path)?;
+    if archive.has("mask") {
+        let mask = archive.numbers("mask", &[shape.as_x()])?;
+        for (value, observed) in values.iter_mut().zip(&mask) {
+            if *observed == 0.0 {
+                *value = f64::NAN;
+            }
+        }
+    }
+    let times = archive.times(&shape)?;
+    let names = archive.names(shape.n_variables)?;
+    let graph = archive.graph(shape.n_variables)?;
+    let rows = rows_of_arrays(path, &shape, &times, &values, &names)?;
+    let (rows, graph) = select(rows, graph, options).map_err(|p| Place::file(path).problem(p))?;
+    Ok((rows, graph))
+}
+
+/// Shape of `x`: (series, time, variable), or (time, variable) for one series.
+struct Shape {
+    found: Vec<u64>,
+    n_series: usize,
+    n_times: usize,
+    n_variables: usize,
+}
+
+impl Shape {
+    fn as_x(&self) -> Vec<u64> {
+        self.found.clone()
+    }
+
+    fn check_not_empty(&self, path: &Path) -> Result<(), DataError> {
+        if self.n_variables == 0 {
+            return Err(Place::file(path).problem(Problem::NoVariables));
+        }
+        if self.n_series * self.n_times == 0 {
+            return Err(Place::file(path).problem(Problem::NoRows));
+        }
+        Ok(())
+    }
+}
+
+struct Archive<'a> {
+    path: &'a Path,
+    zip: ZipArchive<BufReader<File>>,
+    max_bytes: u64,
+}
+
+impl<'a> Archive<'a> {
+    fn open(path: &'a Path, max_bytes: u64) -> Result<Self, DataError> {
+        let file = source::open(path, max_bytes)?;
+        let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(path, &error))?;
+        Ok(Self { path, zip, max_bytes })
+    }
+
+    fn place(&self, array: &str) -> Place {
+        Place::file(self.path).column(array)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.zip.index_for_name(&format!("{name}.npy")).is_some()
+    }
+
+    /// Opens one array and checks its header against the bytes it could hold.
+    fn array(&mut self, name: &str) -> Result<NpyFile<impl Read>, DataError> {
+        let path = self.path;
+        let names = self.zip.file_names().flatten();
+        let found = names.map(|file| file.trim_end_matches(".npy").to_owned()).collect();
+        let max_bytes = self.max_bytes;
+        let entry = self.zip.by_name(&format!("{name}.npy")).map_err(|error| match error {
+            ZipError::FileNotFound => {
+                Place::file(path).problem(Problem::NoArray { name: name.to_owned(), found })
+            }
+            error => damaged(path, &error),
+        })?;
+        let limited = Limited { reader: entry, left: max_bytes };
+        let array = NpyFile::new(limited).map_err(|error| source::io_error(path, &error))?;
+        let name = name.to_owned();
+        if array.uses_pickled_array() {
+            return Err(Place::file(path).problem(Problem::ObjectArray { name }));
+        }
+        // One byte per element is the least an array can take: a header that promises more
+        // elements than the limit has bytes is refused before anything is allocated.
+        let n_elements = array.shape().iter().try_fold(1_u64, |n, &size| n.checked_mul(size));
+        if n_elements.is_none_or(|n| n > max_bytes) {
+            return Err(Place::file(path)
+                .column(&name)
+                .problem(Problem::TooLarge { limit: max_bytes }));
+        }
+        Ok(array)
+    }
+
+    fn shape_of_x(&mut self) -> Result<Shape, DataError> {
+        let found = self.array("x")?.shape().to_vec();
+        let (n_series, n_times, n_variables) = match found[..] {
+            [n_series, n_times, n_variables] => (n_series, n_times, n_variables),
+            [n_times, n_variables] => (1, n_times, n_variables),
+            _ => {
+                let expected = "(series, time, variable) or (time, variable)".to_owned();
+                let problem = Problem::ArrayShape { name: "x".to_owned(), found, expected };
+                return Err(Place::file(self.path).problem(problem));
+            }
+        };
+        let [n_series, n_times, n_variables] =
+            [n_series, n_times, n_variables].map(|size| size as usize);
+        Ok(Shape { found, n_series, n_times, n_variables })
+    }
+
+    /// The array's numbers in C order; its shape must be one of `shapes`.
+    fn numbers(&mut self, name: &str, shapes: &[Vec<u64>]) -> Result<Vec<f64>, DataError> {
+        let place = self.place(name);
+        let path = self.path;
+        let array = self.array(name)?;
+        let found = array.shape().to_vec();
+        if !shapes.contains(&found) {
+            let expected = shapes.iter().map(|shape| format!("{shape:?}"));
+            let expected = expected.collect::<Vec<_>>().join(" or ");
+            let problem = Problem::ArrayShape { name: name.to_owned(), found, expected };
+            return Err(Place::file(path).problem(problem));
+        }
+        let order = array.order();
+        let numbers = to_f64(array, name).map_err(|problem| match problem {
+            ArrayProblem::Known(problem) => Place::file(path).problem(problem),
+            ArrayProblem::Reading(error) => {
+                let mut error = source::io_error(path, &error);
+                error.place = place;
+                error
+            }
+        })?;
+        Ok(if order == Order::Fortran { to_c_order(&numbers, &found) } else { numbers })
+    }
+
+    fn times(&mut self, shape: &Shape) -> Result<Vec<f64>, DataError> {
+        let (n_series, n_times) = (shape.n_series as u64, shape.n_times as u64);
+        let times = self.numbers("t", &[vec![n_times], vec![n_series, n_times]])?;
+        // One vector of times serves all series.
+        Ok(if times.len() == shape.n_times && shape.n_series != 1 {
+            times.repeat(shape.n_series)
+        } else {
+            times
+        })
+    }
+
+    fn names(&mut self, n_variables: usize) -> Result<Vec<String>, DataError> {
+        if !self.has("names") {
+            return Ok((1..=n_variables).map(|idx| format!("x{idx}")).collect());
+        }
+        let path = self.path;
+        let array = self.array("names")?;
+        let found = array.shape().to_vec();
+        let name = "names".to_owned();
+        if found != [n_variables as u64] {
+            let expected = format!("[{n_variables}]");
+            return Err(Place::file(path).problem(Problem::ArrayShape { name, found, expected }));
+        }
+        let type_text = array.dtype().descr();
+        let texts = array.data::<String>().map_err(|_| {
+            let expected = "text";
+            Place::file(path).problem(Problem::ArrayType { name, found: type_text, expected })
+        })?;
+        let names: Vec<String> =
+            texts.collect::<Result<_, _>>().map_err(|error| source::io_error(path, &error))?;
+        check_names(&names)
+            .map_err(|problem| Place::file(path).column("names").problem(problem))?;
+        Ok(names)
+    }
+
+    fn graph(&mut self, n_variables: usize) -> Result<Option<SignatureGraph>, DataError> {
+        if !self.has("graph") {
+            return Ok(None);
+        }
+        let size = n_variables as u64;
+        let numbers = self.numbers("graph", &[vec![size, size]])?;
+        let edges = numbers.iter().map(|&number| number != 0.0).collect();
+        let graph = SignatureGraph::from_matrix(n_variables, edges);
+        Ok(Some(graph.expect("the shape of the array was checked")))
+    }
+}
+
+fn check_names(names: &[String]) -> Result<(), Problem> {
+    for (idx, name) in names.iter().enumerate() {
+        if name.trim().is_empty() {
+            return Err(Problem::EmptyName { position: idx + 1 });
+        }
+        if names[..idx].contains(name) {
+            return Err(Problem::DuplicateName { name: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+enum ArrayProblem {
+    Known(Problem),
+    Reading(std::io::Error),
+}
+
+/// All elements as f64, whatever their number type.
+fn to_f64<R: Read>(array: NpyFile<R>, name: &str) -> Result<Vec<f64>, ArrayProblem> {
+    let type_text = array.dtype().descr();
+    let wrong = || {
+        let (name, found) = (name.to_owned(), type_text.clone());
+        ArrayProblem::Known(Problem::ArrayType { name, found, expected: "numbers" })
+    };
+    let DType::Plain(plain) = array.dtype() else { return Err(wrong()) };
+    macro_rules! read_as {
+        ($type:ty, $convert:expr) => {{
+            let items = array.data::<$type>().map_err(|_| wrong())?;
+            let convert: fn($type) -> f64 = $convert;
+            items
+                .map(|item| item.map(convert))
+                .collect::<Result<_, _>>()
+                .map_err(ArrayProblem::Reading)
+        }};
+    }
+    match (plain.type_char(), plain.size_field()) {
+        (TypeChar::Float, 8) => read_as!(f64, |item| item),
+        (TypeChar::Float, 4) => read_as!(f32, f64::from),
+        (TypeChar::Int, 8) => read_as!(i64, |item| item as f64),
+        (TypeChar::Int, 4) => read_as!(i32, f64::from),
+        (TypeChar::Int, 2) => read_as!(i16, f64::from),
+        (TypeChar::Int, 1) => read_as!(i8, f64::from),
+        (TypeChar::Uint, 8) => read_as!(u64, |item| item as f64),
+        (TypeChar::Uint, 4) => read_as!(u32, f64::from),
+        (TypeChar::Uint, 2) => read_as!(u16, f64::from),
+        (TypeChar::Uint, 1) => read_as!(u8, f64::from),
+        (TypeChar::Bool, _) => read_as!(bool, |item| f64::from(u8::from(item))),
+        _ => Err(wrong()),
+    }
+}
+
+/// Elements stored with the first axis running fastest, put into the usual order.
+fn to_c_order(numbers: &[f64], shape: &[u64]) -> Vec<f64> {
+    let mut strides = Vec::with_capacity(shape.len());
+    let mut stride = 1;
+    for &size in shape {
+        strides.push(stride);
+        stride *= size as usize;
+    }
+    let mut ordered = Vec::with_capacity(numbers.len());
+    let mut place = vec![0_usize; shape.len()];
+    for _ in 0..numbers.len() {
+        ordered.push(
+            numbers[place.iter().zip(&strides).map(|(idx, stride)| idx * stride).sum::<usize>()],
+        );
+        for axis in (0..shape.len()).rev() {
+            place[axis] += 1;
+            if place[axis] < shape[axis] as usize {
+                break;
+            }
+            place[axis] = 0;
+        }
+    }
+    ordered
+}
+
+/// Checks every cell and time; rows without any value may be padding and need no time.
+fn rows_of_arrays(
+    path: &Path,
+    shape: &Shape,
+    times: &[f64],
+    values: &[f64],
+    names: &[String],
+) -> Result<Rows, DataErrors> {
+    let mut collector = Collector::default();
+    let mut rows = Rows {
+        file: path.to_owned(),
+        variables: names.to_vec(),
+        series: None,
+        times: RawTimes::Numbers(Vec::new()),
+        values: Vec::with_capacity(values.len()),
+        lines: Vec::new(),
+    };
+    let (mut series, mut kept_times) = (NameColumn::default(), Vec::new());
+    let mut last: Option<(usize, f64)> = None;
+    for (row, cells) in values.chunks_exact(shape.n_variables).enumerate() {
+        let series_idx = row / shape.n_times;
+        if cells.iter().all(|value| value.is_nan()) && !times[row].is_finite() {
+            continue;
+        }
+        if let Err((column, problem)) = check_row(cells, times[row], last, series_idx, names) {
+            let place = Place::file(path).row(row as u64 + 1).column(column);
+            collector.push(place.problem(problem))?;
+        }
+        last = Some((series_idx, times[row]));
+        series.push(&(series_idx + 1).to_string());
+        kept_times.push(times[row]);
+        rows.values.extend_from_slice(cells);
+        rows.lines.push(row as u32 + 1);
+    }
+    collector.finish()?;
+    rows.times = RawTimes::Numbers(kept_times);
+    rows.series = Some(series);
+    Ok(rows)
+}
+
+fn check_row<'a>(
+    cells: &[f64],
+    time: f64,
+    last: Option<(usize, f64)>,
+    series_idx: usize,
+    names: &'a [String],
+) -> Result<(), (&'a str, Problem)> {
+    if let Some(idx) = cells.iter().position(|value| value.is_infinite()) {
+        return Err((&names[idx], Problem::Infinite { text: cells[idx].to_string() }));
+    }
+    if !time.is_finite() {
+        return Err(("t", Problem::Infinite { text: time.to_string() }));
+    }
+    match last {
+        Some((same, previous)) if same == series_idx && time < previous => {
+            let (previous, next) = (previous.to_string(), time.to_string());
+            Err(("t", Problem::TimeGoesBack { previous, next }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Keeps the variables the user asked for, in the rows and in the graph.
+fn select(
+    rows: Rows,
+    graph: Option<SignatureGraph>,
+    options: &ReadOptions,
+) -> Result<(Rows, Option<SignatureGraph>), Problem> {
+    let find = |name: &String| {
+        let found = rows.variables.iter().position(|variable| variable == name);
+        found.ok_or_else(|| Problem::NoSuchColumn {
+            name: name.clone(),
+            columns: rows.variables.clone(),
+        })
+    };
+    let ignored: Vec<usize> = options.ignore.iter().map(find).collect::<Result<_, _>>()?;
+    let kept: Vec<usize> = if options.variables.is_empty() {
+        (0..rows.variables.len()).filter(|idx| !ignored.contains(idx)).collect()
+    } else {
+        options.variables.iter().map(find).collect::<Result<_, _>>()?
+    };
+    if kept.is_empty() {
+        return Err(Problem::NoVariables);
+    }
+    if kept.len() == rows.variables.len() && kept.is_sorted() {
+        return Ok((rows, graph));
+    }
+    let values = rows.values.chunks_exact(rows.variables.len());
+    let values = values.flat_map(|row| kept.iter().map(|&idx| row[idx])).collect();
+    let variables = kept.iter().map(|&idx| rows.variables[idx].clone()).collect();
+    let graph = graph.map(|whole| {
+        let mut part = SignatureGraph::empty(kept.len());
+        for (source, &i) in kept.iter().enumerate() {
+            for (target, &j) in kept.iter().enumerate() {
+                part.set_edge(source, target, whole.has_edge(i, j));
+            }
+        }
+        part
+    });
+    Ok((Rows { variables, values, ..rows }, graph))
+}
+
+fn damaged(path: &Path, error: &ZipError) -> DataError {
+    match error {
+        ZipError::Io(error) => source::io_error(path, error),
+        error => Place::file(path).problem(Problem::Damaged { reason: error.to_string() }),
+    }
+}

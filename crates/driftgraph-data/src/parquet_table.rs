@@ -1,0 +1,377 @@
+//! Parquet files, by the same rules of columns as tables of text.
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
+
+use crate::csv_table::parse_number;
+use crate::error::{Collector, DataError, DataErrors, Place, Problem};
+use crate::roles::{self, ReadOptions, Roles};
+use crate::rows::{LongRows, NameColumn, Rows};
+use crate::source;
+use crate::time::{RawTimes, TimeColumn};
+
+/// Reads a whole file.
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Rows, DataErrors> {
+    let file = source::open(path, options.max_bytes)?;
+    // The decoder panics on some damaged files; to the user these are damaged files.
+    let result = catch_unwind(AssertUnwindSafe(|| Table::open(path, file, options)?.read(options)));
+    result.unwrap_or_else(|_| {
+        let reason = "the decoder gave up".to_owned();
+        Err(Place::file(path).problem(Problem::Damaged { reason }).into())
+    })
+}
+
+struct Table<'a> {
+    path: &'a Path,
+    reader: SerializedFileReader<File>,
+    columns: Vec<String>,
+    n_rows: usize,
+}
+
+impl<'a> Table<'a> {
+    fn open(path: &'a Path, file: File, options: &ReadOptions) -> Result<Self, DataError> {
+        let reader = SerializedFileReader::new(file).map_err(|error| damaged(path, &error))?;
+        let metadata = reader.metadata();
+        let columns: Vec<String> = (metadata.file_metadata().schema_descr().columns().iter())
+            .map(|column| column.path().string())
+            .collect();
+        let n_rows = metadata
+            .row_groups()
+            .iter()
+            .map(parquet::file::metadata::RowGroupMetaData::num_rows)
+            .sum::<i64>();
+        let n_bytes: i64 = metadata
+            .row_groups()
+            .iter()
+            .map(parquet::file::metadata::RowGroupMetaData::total_byte_size)
+            .sum();
+        let n_cells =
+            u128::try_from(n_rows).unwrap_or(u128::MAX).saturating_mul(columns.len() as u128);
+        let limit = options.max_bytes;
+        if n_cells > u128::from(limit)
+            || u64::try_from(n_bytes).is_ok_and(|n_bytes| n_bytes > limit)
+        {
+            return Err(Place::file(path).problem(Problem::TooLarge { limit }));
+        }
+        if n_rows == 0 {
+            return Err(Place::file(path).problem(Problem::NoRows));
+        }
+        Ok(Self { path, reader, columns, n_rows: n_rows as usize })
+    }
+
+    fn read(&self, options: &ReadOptions) -> Result<Rows, DataErrors> {
+        let roles = roles::assign(&self.columns, options)
+            .map_err(|problem| Place::file(self.path).problem(problem))?;
+        let lines = (1..=self.n_rows as u32).collect();
+        let file = self.path.to_owned();
+        match roles {
+            Roles::Wide { time, series, variables } => Ok(Rows {
+                file,
+                series: series.map(|column| self.names(column)).transpose()?,
+                times: self.times(time)?,
+                values: self.matrix(&variables)?,
+                variables: variables.iter().map(|&idx| self.columns[idx].clone()).collect(),
+                lines,
+            }),
+            Roles::Long { time, series, variable, value } => {
+                let rows = LongRows {
+                    file,
+                    series: series.map(|column| self.names(column)).transpose()?,
+                    times: self.times(time)?,
+                    variables: self.names(variable)?,
+                    values: self.matrix(&[value])?,
+                    lines,
+                };
+                Ok(rows.pivot(options)?)
+            }
+        }
+    }
+
+    /// Values `[row, variable]`, read column by column.
+    fn matrix(&self, variables: &[usize]) -> Result<Vec<f64>, DataErrors> {
+        let mut values = vec![f64::NAN; self.n_rows * variables.len()];
+        let mut collector = Collector::default();
+        for (position, &column) in variables.iter().enumerate() {
+            let numbers = match self.column(column)? {
+                Cells::Numbers(numbers) => numbers,
+                Cells::Texts(texts) => self.numbers_of_texts(column, &texts, &mut collector)?,
+                Cells::Timestamps(_) => {
+                    let problem = Problem::ColumnType { found: "date".to_owned() };
+                    return Err(self.place(column).problem(problem).into());
+                }
+            };
+            for (row, number) in numbers.into_iter().enumerate() {
+                if number.is_infinite() {
+                    let problem = Problem::Infinite { text: number.to_string() };
+                    collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
+                }
+                values[row * variables.len() + position] = number;
+            }
+        }
+        collector.finish()?;
+        Ok(values)
+    }
+
+    fn numbers_of_texts(
+        &self,
+        column: usize,
+        texts: &[Option<String>],
+        collector: &mut Collector,
+    ) -> Result<Vec<f64>, DataErrors> {
+        let mut numbers = Vec::with_capacity(texts.len());
+        for (row, text) in texts.iter().enumerate() {
+            match parse_number(text.as_deref().unwrap_or_default().trim()) {
+                Ok(number) => numbers.push(number),
+                Err(problem) => {
+                    collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
+                    numbers.push(f64::NAN);
+                }
+            }
+        }
+        Ok(numbers)
+    }
+
+    fn names(&self, column: usize) -> Result<NameColumn, DataErrors> {
+        let mut names = NameColumn::default();
+        let mut collector = Collector::default();
+        let texts: Vec<Option<String>> = match self.column(column)? {
+            Cells::Texts(texts) => texts,
+            Cells::Numbers(numbers) => {
+                let text = |number: f64| (!number.is_nan()).then(|| number.to_string());
+                numbers.into_iter().map(text).collect()
+            }
+            Cells::Timestamps(stamps) => {
+                stamps.into_iter().map(|stamp| stamp.map(|stamp| stamp.to_string())).collect()
+            }
+        };
+        for (row, text) in texts.iter().enumerate() {
+            match text.as_deref().map(str::trim) {
+                Some(name) if !name.is_empty() => names.push(name),
+                _ => {
+                    let place = self.place(column).row(row as u64 + 1);
+                    collector.push(place.problem(Problem::EmptyCell))?;
+                }
+            }
+        }
+        collector.finish()?;
+        Ok(names)
+    }
+
+    fn times(&self, column: usize) -> Result<RawTimes, DataErrors> {
+        let mut collector = Collector::default();
+        let empty = |row: usize, collector: &mut Collector| {
+            collector.push(self.place(column).row(row as u64 + 1).problem(Problem::EmptyCell))
+        };
+        let times = match self.column(column)? {
+            Cells::Numbers(numbers) => {
+                for (row, number) in numbers.iter().enumerate() {
+                    if number.is_nan() {
+                        empty(row, &mut collector)?;
+                    } else if number.is_infinite() {
+                        let problem = Problem::Infinite { text: number.to_string() };
+                        collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
+                    }
+                }
+                RawTimes::Numbers(numbers)
+            }
+            Cells::Timestamps(stamps) => {
+                for (row, _) in stamps.iter().enumerate().filter(|(_, stamp)| stamp.is_none()) {
+                    empty(row, &mut collector)?;
+                }
+                RawTimes::Timestamps(stamps.into_iter().flatten().collect())
+            }
+            Cells::Texts(texts) => {
+                let mut times = TimeColumn::default();
+                for (row, text) in texts.iter().enumerate() {
+                    if let Err(problem) = times.push(text.as_deref().unwrap_or_default().trim()) {
+                        collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
+                    }
+                }
+                times.finish()
+            }
+        };
+        collector.finish()?;
+        Ok(times)
+    }
+
+    /// All cells of one column, over all row groups.
+    fn column(&self, column: usize) -> Result<Cells, DataError> {
+        let schema = self.reader.metadata().file_metadata().schema_descr();
+        let descriptor = schema.column(column);
+        let Some(mut cells) = Cells::for_column(&descriptor) else {
+            let problem = Problem::ColumnType { found: type_text(&descriptor) };
+            return Err(self.place(column).problem(problem));
+        };
+        let error = |error: ParquetError| damaged(self.path, &error);
+        for group in 0..self.reader.num_row_groups() {
+            let group = self.reader.get_row_group(group).map_err(error)?;
+            let n_rows = group.metadata().num_rows() as usize;
+            let reader = group.get_column_reader(column).map_err(error)?;
+            cells.extend(reader, n_rows, &descriptor).map_err(error)?;
+        }
+        if cells.len() != self.n_rows {
+            let reason = format!("a column has {} rows instead of {}", cells.len(), self.n_rows);
+            return Err(self.place(column).problem(Problem::Damaged { reason }));
+        }
+        Ok(cells)
+    }
+
+    fn place(&self, column: usize) -> Place {
+        Place::file(self.path).column(&self.columns[column])
+    }
+}
+
+/// A column in the types this crate knows; nulls are `NaN` or `None`.
+enum Cells {
+    Numbers(Vec<f64>),
+    Texts(Vec<Option<String>>),
+    Timestamps(Vec<Option<i64>>),
+}
+
+impl Cells {
+    /// An empty column of the right kind, or `None` for types that hold no numbers or text.
+    fn for_column(column: &ColumnDescriptor) -> Option<Self> {
+        let is_flat = column.max_rep_level() == 0 && column.max_def_level() <= 1;
+        if !is_flat || column.converted_type() == ConvertedType::DECIMAL {
+            return None;
+        }
+        match column.physical_type() {
+            PhysicalType::INT32 | PhysicalType::INT64 if nanoseconds_per_unit(column).is_some() => {
+                Some(Self::Timestamps(Vec::new()))
+            }
+            PhysicalType::BOOLEAN
+            | PhysicalType::INT32
+            | PhysicalType::INT64
+            | PhysicalType::FLOAT
+            | PhysicalType::DOUBLE => Some(Self::Numbers(Vec::new())),
+            PhysicalType::BYTE_ARRAY => Some(Self::Texts(Vec::new())),
+            _ => None,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Numbers(cells) => cells.len(),
+            Self::Texts(cells) => cells.len(),
+            Self::Timestamps(cells) => cells.len(),
+        }
+    }
+
+    /// Appends the `n_rows` cells of one row group.
+    fn extend(
+        &mut self,
+        reader: ColumnReader,
+        n_rows: usize,
+        column: &ColumnDescriptor,
+    ) -> Result<(), ParquetError> {
+        let optional = column.max_def_level() == 1;
+        let nanoseconds = nanoseconds_per_unit(column).unwrap_or(1);
+        match (self, reader) {
+            (Self::Numbers(out), ColumnReader::BoolColumnReader(reader)) => {
+                append(reader, n_rows, optional, |cell| {
+                    out.push(number(cell, |v| f64::from(u8::from(*v))));
+                })
+            }
+            (Self::Numbers(out), ColumnReader::Int32ColumnReader(reader)) => {
+                append(reader, n_rows, optional, |cell| out.push(number(cell, |v| f64::from(*v))))
+            }
+            (Self::Numbers(out), ColumnReader::Int64ColumnReader(reader)) => {
+                append(reader, n_rows, optional, |cell| out.push(number(cell, |v| *v as f64)))
+            }
+            (Self::Numbers(out), ColumnReader::FloatColumnReader(reader)) => {
+                append(reader, n_rows, optional, |cell| out.push(number(cell, |v| f64::from(*v))))
+            }
+            (Self::Numbers(out), ColumnReader::DoubleColumnReader(reader)) => {
+                append(reader, n_rows, optional, |cell| out.push(number(cell, |v| *v)))
+            }
+            (Self::Texts(out), ColumnReader::ByteArrayColumnReader(reader)) => {
+                let text = |bytes: &ByteArray| String::from_utf8_lossy(bytes.data()).into_owned();
+                append(reader, n_rows, optional, |cell| out.push(cell.map(text)))
+            }
+            (Self::Timestamps(out), ColumnReader::Int64ColumnReader(reader)) => {
+                let stamp = |units: &i64| units.saturating_mul(nanoseconds);
+                append(reader, n_rows, optional, |cell| out.push(cell.map(stamp)))
+            }
+            (Self::Timestamps(out), ColumnReader::Int32ColumnReader(reader)) => {
+                let stamp = |units: &i32| i64::from(*units).saturating_mul(nanoseconds);
+                append(reader, n_rows, optional, |cell| out.push(cell.map(stamp)))
+            }
+            _ => Err(ParquetError::General("the column is not of its declared type".to_owned())),
+        }
+    }
+}
+
+/// A cell as a number, `NaN` for null.
+fn number<T>(cell: Option<&T>, convert: impl Fn(&T) -> f64) -> f64 {
+    cell.map_or(f64::NAN, convert)
+}
+
+/// Hands over `n_rows` cells in order, `None` for nulls.
+fn append<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    n_rows: usize,
+    optional: bool,
+    mut push: impl FnMut(Option<&T::T>),
+) -> Result<(), ParquetError> {
+    /// Cells decoded at a time.
+    const BLOCK: usize = 1 << 14;
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let mut n_done = 0;
+    while n_done < n_rows {
+        levels.clear();
+        values.clear();
+        let definitions = optional.then_some(&mut levels);
+        let n_asked = BLOCK.min(n_rows - n_done);
+        let (n_read, ..) = reader.read_records(n_asked, definitions, None, &mut values)?;
+        if n_read == 0 {
+            return Err(ParquetError::EOF("a column ends early".to_owned()));
+        }
+        if optional {
+            let mut present = values.iter();
+            for &level in &levels {
+                push(if level == 1 { present.next() } else { None });
+            }
+        } else {
+            for value in &values {
+                push(Some(value));
+            }
+        }
+        n_done += n_read;
+    }
+    Ok(())
+}
+
+/// Nanoseconds in one unit of a date or timestamp column.
+fn nanoseconds_per_unit(column: &ColumnDescriptor) -> Option<i64> {
+    match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => Some(86_400_000_000_000),
+        (Some(LogicalType::Timestamp(timestamp)), _) => Some(match timestamp.unit {
+            TimeUnit::MILLIS => 1_000_000,
+            TimeUnit::MICROS => 1_000,
+            TimeUnit::NANOS => 1,
+        }),
+        (_, ConvertedType::TIMESTAMP_MILLIS) => Some(1_000_000),
+        (_, ConvertedType::TIMESTAMP_MICROS) => Some(1_000),
+        _ => None,
+    }
+}
+
+fn type_text(column: &ColumnDescriptor) -> String {
+    match column.converted_type() {
+        _ if column.max_rep_level() > 0 || column.max_def_level() > 1 => "nested".to_owned(),
+        ConvertedType::NONE => column.physical_type().to_string(),
+        converted => converted.to_string(),
+    }
+}
+
+fn damaged(path: &Path, error: &ParquetError) -> DataError {
+    Place::file(path).problem(Problem::Damaged { reason: error.to_string() })
+}

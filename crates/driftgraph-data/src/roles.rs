@@ -1,0 +1,196 @@
+//! Which column is the time, the series, a variable, or nothing.
+
+use std::collections::HashSet;
+
+use crate::error::Problem;
+
+/// Names of a time column, most telling first; case does not matter.
+const TIME_NAMES: [&str; 5] = ["time", "timestamp", "datetime", "date", "t"];
+/// Names of a series column, most telling first; case does not matter.
+const SERIES_NAMES: [&str; 6] = ["series", "series_id", "trajectory", "subject", "unit", "id"];
+
+/// What the user said about the files.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// The time column, if its name is not an obvious one.
+    pub time: Option<String>,
+    /// The series column, if its name is not an obvious one.
+    pub series: Option<String>,
+    /// The variables to keep, in this order; all when empty.
+    pub variables: Vec<String>,
+    /// Columns to leave out.
+    pub ignore: Vec<String>,
+    /// What to do with several rows of one series and time.
+    pub duplicates: Duplicates,
+    /// Most bytes to read from one file, after decompression.
+    pub max_bytes: u64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            time: None,
+            series: None,
+            variables: Vec::new(),
+            ignore: Vec::new(),
+            duplicates: Duplicates::Error,
+            max_bytes: 4 << 30,
+        }
+    }
+}
+
+/// What to do with several rows of one series and time; cells are treated one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Refuse the file.
+    Error,
+    /// The mean of the values present.
+    Mean,
+    /// The first value present.
+    First,
+    /// The last value present.
+    Last,
+}
+
+/// Positions of the columns in a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Roles {
+    /// One column per variable.
+    Wide { time: usize, series: Option<usize>, variables: Vec<usize> },
+    /// One row per cell: `series,time,variable,value`.
+    Long { time: usize, series: Option<usize>, variable: usize, value: usize },
+}
+
+/// Decides the role of every column from its name and what the user said.
+pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles, Problem> {
+    check_names(columns)?;
+    let find = |name: &String| {
+        let exact = columns.iter().position(|column| column == name);
+        let position = exact.or_else(|| position_of(columns, name));
+        position
+            .ok_or_else(|| Problem::NoSuchColumn { name: name.clone(), columns: columns.to_vec() })
+    };
+    // In a long table the user's words are names of variables, found in its rows.
+    let long = long_columns(columns, options);
+    let (mut ignored, mut asked) = (HashSet::new(), Vec::new());
+    if long.is_none() {
+        ignored = options.ignore.iter().map(find).collect::<Result<_, _>>()?;
+        asked = options.variables.iter().map(find).collect::<Result<_, _>>()?;
+    }
+    let guess = |names: &[&str]| {
+        let mut found = names.iter().filter_map(|name| position_of(columns, name));
+        found.find(|idx| !ignored.contains(idx) && !asked.contains(idx))
+    };
+    let time = match &options.time {
+        Some(name) => find(name)?,
+        None => guess(&TIME_NAMES).ok_or_else(|| no_time_column(columns))?,
+    };
+    let series = match &options.series {
+        Some(name) => Some(find(name)?),
+        None => guess(&SERIES_NAMES).filter(|&idx| idx != time),
+    };
+    if let Some((variable, value)) = long {
+        return Ok(Roles::Long { time, series, variable, value });
+    }
+    let rest = (0..columns.len())
+        .filter(|idx| *idx != time && Some(*idx) != series && !ignored.contains(idx));
+    let variables = if asked.is_empty() { rest.collect() } else { asked };
+    if variables.is_empty() {
+        return Err(Problem::NoVariables);
+    }
+    Ok(Roles::Wide { time, series, variables })
+}
+
+/// A long table has the columns `variable` and `value`, and beside them only time and series.
+fn long_columns(columns: &[String], options: &ReadOptions) -> Option<(usize, usize)> {
+    let (variable, value) = (position_of(columns, "variable")?, position_of(columns, "value")?);
+    let known = |names: &[&str], said: &Option<String>, column: &String| {
+        said.as_ref().is_some_and(|said| column.eq_ignore_ascii_case(said))
+            || names.iter().any(|name| column.eq_ignore_ascii_case(name))
+    };
+    let others = columns.iter().enumerate().filter(|(idx, _)| *idx != variable && *idx != value);
+    let only_roles = others.into_iter().all(|(_, column)| {
+        known(&TIME_NAMES, &options.time, column) || known(&SERIES_NAMES, &options.series, column)
+    });
+    only_roles.then_some((variable, value))
+}
+
+fn position_of(columns: &[String], name: &str) -> Option<usize> {
+    columns.iter().position(|column| column.eq_ignore_ascii_case(name))
+}
+
+fn check_names(columns: &[String]) -> Result<(), Problem> {
+    let is_number = |name: &String| name.parse::<f64>().is_ok();
+    if !columns.is_empty() && columns.iter().all(is_number) {
+        return Err(Problem::NoHeader);
+    }
+    let mut seen = HashSet::new();
+    for (idx, name) in columns.iter().enumerate() {
+        if name.is_empty() {
+            return Err(Problem::EmptyName { position: idx + 1 });
+        }
+        if !seen.insert(name) {
+            return Err(Problem::DuplicateName { name: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn no_time_column(columns: &[String]) -> Problem {
+    // Genes in rows and times in columns: the header is one word, then numbers.
+    let n_numbers = columns.iter().filter(|name| name.parse::<f64>().is_ok()).count();
+    let looks_transposed = columns.len() >= 3 && n_numbers + 1 >= columns.len();
+    Problem::NoTimeColumn { columns: columns.to_vec(), looks_transposed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        text.split(',').map(str::to_owned).collect()
+    }
+
+    fn roles(header: &str) -> Roles {
+        assign(&names(header), &ReadOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn obvious_names_are_found_whatever_their_case() {
+        let expected = Roles::Wide { time: 1, series: Some(0), variables: vec![2, 3] };
+        assert_eq!(roles("Subject,TIME,x,y"), expected);
+    }
+
+    #[test]
+    fn a_more_telling_name_wins_and_the_other_stays_a_variable() {
+        // `T` may be a gene where there is a column `time`; `id` a measurement beside `series`.
+        let expected = Roles::Wide { time: 1, series: Some(3), variables: vec![0, 2] };
+        assert_eq!(roles("T,time,id,series"), expected);
+    }
+
+    #[test]
+    fn variable_and_value_alone_make_a_long_table() {
+        let long = Roles::Long { time: 1, series: Some(0), variable: 2, value: 3 };
+        assert_eq!(roles("series,time,variable,value"), long);
+        let wide = Roles::Wide { time: 0, series: None, variables: vec![1, 2, 3] };
+        assert_eq!(roles("time,variable,value,other"), wide);
+    }
+
+    #[test]
+    fn the_user_has_the_last_word() {
+        let options = ReadOptions {
+            time: Some("hours".into()),
+            series: Some("mouse".into()),
+            variables: names("b,a"),
+            ..ReadOptions::default()
+        };
+        let found = assign(&names("mouse,hours,a,time,b"), &options).unwrap();
+        assert_eq!(found, Roles::Wide { time: 1, series: Some(0), variables: vec![4, 2] });
+    }
+
+    #[test]
+    fn a_header_of_numbers_after_one_word_looks_transposed() {
+        let problem = assign(&names("gene,0,10,20"), &ReadOptions::default()).unwrap_err();
+        assert!(matches!(problem, Problem::NoTimeColumn { looks_transposed: true, .. }));
+    }
+}

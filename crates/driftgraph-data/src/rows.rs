@@ -1,0 +1,189 @@
+//! The rows of one file, roles known and numbers read, before they are sorted into series.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use crate::error::{DataError, Place, Problem};
+use crate::roles::{Duplicates, ReadOptions};
+use crate::time::RawTimes;
+
+/// One file's rows in file order, one column per variable.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
+    pub(crate) file: PathBuf,
+    pub(crate) variables: Vec<String>,
+    /// Names of the series, or `None` where the file has no series column.
+    pub(crate) series: Option<NameColumn>,
+    pub(crate) times: RawTimes,
+    /// `[row, variable]`, `NaN` where missing.
+    pub(crate) values: Vec<f64>,
+    /// Line of the file that each row came from, from 1.
+    pub(crate) lines: Vec<u32>,
+}
+
+/// A column of names, each distinct name stored once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NameColumn {
+    pub(crate) names: Vec<String>,
+    pub(crate) name_idx: Vec<u32>,
+    by_name: HashMap<String, u32>,
+}
+
+impl NameColumn {
+    /// Adds the next row's name.
+    pub(crate) fn push(&mut self, name: &str) {
+        // Rows of one series usually follow each other.
+        if let Some(&last) = self.name_idx.last()
+            && self.names[last as usize] == name
+        {
+            return self.name_idx.push(last);
+        }
+        let idx = self.by_name.get(name).copied().unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            let idx = self.names.len() as u32 - 1;
+            self.by_name.insert(name.to_owned(), idx);
+            idx
+        });
+        self.name_idx.push(idx);
+    }
+}
+
+/// One file's cells in file order, one row per cell.
+#[derive(Debug, Clone)]
+pub(crate) struct LongRows {
+    pub(crate) file: PathBuf,
+    pub(crate) series: Option<NameColumn>,
+    pub(crate) times: RawTimes,
+    pub(crate) variables: NameColumn,
+    pub(crate) values: Vec<f64>,
+    pub(crate) lines: Vec<u32>,
+}
+
+impl LongRows {
+    /// One row per series and time, one column per variable; absent cells are missing.
+    pub(crate) fn pivot(self, options: &ReadOptions) -> Result<Rows, DataError> {
+        let columns = self.columns(options)?;
+        let mut order: Vec<u32> = (0..self.values.len() as u32)
+            .filter(|&cell| columns.of_cell(&self, cell).is_some())
+            .collect();
+        // Stable, so that cells of one series and time stay in file order.
+        order.sort_by(|&a, &b| self.compare_keys(a, b));
+        let n_variables = columns.names.len();
+        let (mut values, mut lines, mut first_cells) = (Vec::new(), Vec::new(), Vec::new());
+        for same_key in order.chunk_by(|&a, &b| self.compare_keys(a, b) == Ordering::Equal) {
+            let start = values.len();
+            values.resize(start + n_variables, f64::NAN);
+            self.fill_row(same_key, &columns, options.duplicates, &mut values[start..])?;
+            lines.push(self.lines[same_key[0] as usize]);
+            first_cells.push(same_key[0] as usize);
+        }
+        let series = self.series.as_ref().map(|column| {
+            let mut rows = NameColumn::default();
+            for &cell in &first_cells {
+                rows.push(&column.names[column.name_idx[cell] as usize]);
+            }
+            rows
+        });
+        let times = match &self.times {
+            RawTimes::Numbers(all) => {
+                RawTimes::Numbers(first_cells.iter().map(|&cell| all[cell]).collect())
+            }
+            RawTimes::Timestamps(all) => {
+                RawTimes::Timestamps(first_cells.iter().map(|&cell| all[cell]).collect())
+            }
+        };
+        Ok(Rows { file: self.file, variables: columns.names, series, times, values, lines })
+    }
+
+    fn columns(&self, options: &ReadOptions) -> Result<PivotColumns, DataError> {
+        let found = &self.variables.names;
+        let names: Vec<String> = if options.variables.is_empty() {
+            found.iter().filter(|name| !options.ignore.contains(name)).cloned().collect()
+        } else {
+            options.variables.clone()
+        };
+        if let Some(name) = names.iter().find(|name| !found.contains(name)) {
+            let problem = Problem::UnknownVariable { name: name.clone(), known: found.clone() };
+            return Err(Place::file(&self.file).problem(problem));
+        }
+        if names.is_empty() {
+            return Err(Place::file(&self.file).problem(Problem::NoVariables));
+        }
+        let position: HashMap<&String, usize> =
+            names.iter().enumerate().map(|(idx, name)| (name, idx)).collect();
+        let of_name = found.iter().map(|name| position.get(name).copied()).collect();
+        Ok(PivotColumns { names, of_name })
+    }
+
+    fn fill_row(
+        &self,
+        cells: &[u32],
+        columns: &PivotColumns,
+        duplicates: Duplicates,
+        row: &mut [f64],
+    ) -> Result<(), DataError> {
+        let mut counts = HashMap::new();
+        for &cell in cells {
+            let Some(column) = columns.of_cell(self, cell) else { continue };
+            let value = self.values[cell as usize];
+            let (count, first) = counts.entry(column).or_insert((0_u32, cell));
+            if *count > 0 && duplicates == Duplicates::Error {
+                return Err(self.duplicate(*first, cell, &columns.names[column]));
+            }
+            if value.is_nan() {
+                // An empty cell says nothing, and counts as one only where it must be refused.
+                *count += u32::from(duplicates == Duplicates::Error);
+                continue;
+            }
+            row[column] = merge(duplicates, row[column], *count, value);
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    fn duplicate(&self, first: u32, second: u32, variable: &str) -> DataError {
+        let series = self
+            .series
+            .as_ref()
+            .map(|column| column.names[column.name_idx[second as usize] as usize].clone());
+        Place::file(&self.file).problem(Problem::DuplicateTime {
+            series: series.unwrap_or_else(|| "1".to_owned()),
+            what: format!("values of `{variable}`"),
+            time: self.times.text(second as usize),
+            first: u64::from(self.lines[first as usize]),
+            second: u64::from(self.lines[second as usize]),
+        })
+    }
+
+    fn compare_keys(&self, a: u32, b: u32) -> Ordering {
+        let (a, b) = (a as usize, b as usize);
+        let by_series = self
+            .series
+            .as_ref()
+            .map_or(Ordering::Equal, |column| column.name_idx[a].cmp(&column.name_idx[b]));
+        by_series.then_with(|| self.times.compare(a, b))
+    }
+}
+
+struct PivotColumns {
+    names: Vec<String>,
+    /// Column of each variable name in the file, `None` where it is left out.
+    of_name: Vec<Option<usize>>,
+}
+
+impl PivotColumns {
+    fn of_cell(&self, rows: &LongRows, cell: u32) -> Option<usize> {
+        self.of_name[rows.variables.name_idx[cell as usize] as usize]
+    }
+}
+
+/// The value of a cell after one more observation of it; `count` came before.
+pub(crate) fn merge(duplicates: Duplicates, old: f64, count: u32, new: f64) -> f64 {
+    match duplicates {
+        _ if count == 0 => new,
+        Duplicates::Mean => old + (new - old) / f64::from(count + 1),
+        Duplicates::First | Duplicates::Error => old,
+        Duplicates::Last => new,
+    }
+}

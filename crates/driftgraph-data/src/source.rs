@@ -1,0 +1,172 @@
+//! Finding and opening files, within limits.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::error::{DataError, Place, Problem};
+
+/// How a file's bytes are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Separated text; a known separator, or one to be found in the first line.
+    Text { separator: Option<u8> },
+    /// Apache Parquet.
+    Parquet,
+    /// An archive of NumPy arrays.
+    Npz,
+}
+
+/// The format that a file's name promises, `.gz` aside.
+pub(crate) fn format_of(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    match name.rsplit_once('.')?.1 {
+        "csv" | "txt" => Some(Format::Text { separator: None }),
+        "tsv" => Some(Format::Text { separator: Some(b'\t') }),
+        "parquet" | "pq" => Some(Format::Parquet),
+        "npz" => Some(Format::Npz),
+        _ => None,
+    }
+}
+
+/// The files to read: each path itself, or the tables of a folder in natural order.
+pub(crate) fn expand(
+    paths: &[PathBuf],
+    notices: &mut Vec<String>,
+) -> Result<Vec<PathBuf>, DataError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(tables_of_folder(path, notices)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+fn tables_of_folder(folder: &Path, notices: &mut Vec<String>) -> Result<Vec<PathBuf>, DataError> {
+    let unreadable = |error: io::Error| io_error(folder, &error);
+    let mut tables = Vec::new();
+    for entry in folder.read_dir().map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() || name.starts_with('.') || format_of(&path).is_none() {
+            continue;
+        }
+        if name == "truth.csv" || name.ends_with(".truth.csv") {
+            notices.push(format!("`{}` is a list of true edges, not read as data", path.display()));
+            continue;
+        }
+        tables.push(path);
+    }
+    if tables.is_empty() {
+        return Err(Place::file(folder).problem(Problem::EmptyFolder));
+    }
+    tables.sort_by_key(|path| natural_key(&path.to_string_lossy()));
+    Ok(tables)
+}
+
+/// Sorts `run2` before `run10`: digits compare by value.
+fn natural_key(text: &str) -> Vec<(u64, String)> {
+    let mut key: Vec<(u64, String)> = vec![(0, String::new())];
+    let mut digits = String::new();
+    for letter in text.chars().chain(std::iter::once('\0')) {
+        if letter.is_ascii_digit() {
+            digits.push(letter);
+            continue;
+        }
+        if !digits.is_empty() {
+            key.push((digits.parse().unwrap_or(u64::MAX), String::new()));
+            digits.clear();
+        }
+        if let Some(last) = key.last_mut() {
+            last.1.push(letter);
+        }
+    }
+    key
+}
+
+/// Opens a file that must be read from any position; refuses one over the limit.
+pub(crate) fn open(path: &Path, max_bytes: u64) -> Result<File, DataError> {
+    let file = File::open(path).map_err(|error| io_error(path, &error))?;
+    let size = file.metadata().map_err(|error| io_error(path, &error))?.len();
+    if size > max_bytes {
+        return Err(Place::file(path).problem(Problem::TooLarge { limit: max_bytes }));
+    }
+    Ok(file)
+}
+
+/// Opens a file of text, decompressing gzip, that fails after `max_bytes`.
+pub(crate) fn open_text(path: &Path, max_bytes: u64) -> Result<Box<dyn Read>, DataError> {
+    let mut file = open(path, max_bytes)?;
+    let mut magic = [0; 2];
+    let n_magic = file.read(&mut magic).map_err(|error| io_error(path, &error))?;
+    file.rewind().map_err(|error| io_error(path, &error))?;
+    if n_magic == 2 && magic == [0x1f, 0x8b] {
+        let reader = MultiGzDecoder::new(BufReader::new(file));
+        return Ok(Box::new(Limited { reader, left: max_bytes }));
+    }
+    Ok(Box::new(Limited { reader: file, left: max_bytes }))
+}
+
+/// Fails, rather than ends, when more bytes come than are allowed.
+pub(crate) struct Limited<R> {
+    pub(crate) reader: R,
+    pub(crate) left: u64,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.reader.read(buffer)? as u64;
+        if n_read > self.left {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        self.left -= n_read;
+        Ok(n_read as usize)
+    }
+}
+
+/// A reading error in the user's words.
+pub(crate) fn io_error(path: &Path, error: &io::Error) -> DataError {
+    let problem = match error.kind() {
+        io::ErrorKind::NotFound => Problem::NotFound,
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+            Problem::Damaged { reason: error.to_string() }
+        }
+        _ => Problem::Unreadable { reason: error.to_string() },
+    };
+    Place::file(path).problem(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_sort_by_value() {
+        let mut names = ["run10.csv", "run2.csv", "a.csv", "run2b.csv"];
+        names.sort_by_key(|name| natural_key(name));
+        assert_eq!(names, ["a.csv", "run2.csv", "run2b.csv", "run10.csv"]);
+    }
+
+    #[test]
+    fn a_reader_fails_after_its_limit_instead_of_ending_early() {
+        let mut text = String::new();
+        let mut exact = Limited { reader: &b"12345"[..], left: 5 };
+        assert_eq!(exact.read_to_string(&mut text).unwrap(), 5);
+        let mut over = Limited { reader: &b"123456"[..], left: 5 };
+        let kind = over.read_to_string(&mut text).unwrap_err().kind();
+        assert_eq!(kind, io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn endings_name_the_format_whatever_their_case() {
+        assert_eq!(format_of(Path::new("a.TSV.gz")), Some(Format::Text { separator: Some(b'\t') }));
+        assert_eq!(format_of(Path::new("a.b.parquet")), Some(Format::Parquet));
+        assert_eq!(format_of(Path::new("data")), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! What the loader understood, in numbers, and what a user should know before trusting it.
+
+use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer};
+
+use crate::{Loaded, TimeAxis};
+
+/// A description of loaded data.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Summary {
+    /// Number of series.
+    pub series: usize,
+    /// Number of variables.
+    pub variables: usize,
+    /// Number of rows over all series.
+    pub rows: usize,
+    /// Number of cells without a value.
+    pub missing_cells: usize,
+    /// Share of cells without a value, from 0 to 1.
+    pub missing_share: f64,
+    /// Unit and origin of the times.
+    pub time: TimeAxis,
+    /// Earliest and latest time.
+    pub span: [f64; 2],
+    /// Median gap between neighbouring times of a series; `None` if no series has two rows.
+    pub median_gap: Option<f64>,
+    /// Fewest and most rows of a series.
+    pub rows_per_series: [usize; 2],
+    /// Each variable in turn.
+    pub variable_details: Vec<VariableSummary>,
+    /// What may be wrong with the data.
+    pub warnings: Vec<String>,
+    /// What was decided or changed while reading.
+    pub notices: Vec<String>,
+}
+
+/// A description of one variable.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct VariableSummary {
+    /// Its name.
+    pub name: String,
+    /// Number of cells with a value.
+    pub observed: usize,
+    /// Number of cells without one.
+    pub missing: usize,
+    /// Least value, `None` if nothing was observed.
+    pub min: Option<f64>,
+    /// Mean of the values.
+    pub mean: Option<f64>,
+    /// Greatest value.
+    pub max: Option<f64>,
+    /// Whether all values are equal.
+    pub constant: bool,
+}
+
+impl Summary {
+    /// Describes loaded data.
+    pub fn new(loaded: &Loaded) -> Self {
+        let data = &loaded.data;
+        let variable_details: Vec<_> =
+            (0..data.n_variables()).map(|idx| VariableSummary::new(data, idx)).collect();
+        let warnings = warnings(data, &variable_details);
+        let lengths = || data.series().iter().map(ObservedSeries::n_observations);
+        let times = || data.series().iter().map(ObservedSeries::times);
+        let missing_cells = data.n_missing();
+        Self {
+            series: data.n_series(),
+            variables: data.n_variables(),
+            rows: data.n_rows(),
+            missing_cells,
+            missing_share: missing_cells as f64 / (data.n_rows() * data.n_variables()) as f64,
+            time: loaded.time_axis.clone(),
+            span: [
+                times().map(|times| times[0]).fold(f64::INFINITY, f64::min),
+                times().map(|times| times[times.len() - 1]).fold(f64::NEG_INFINITY, f64::max),
+            ],
+            median_gap: median_gap(data),
+            rows_per_series: [lengths().min().unwrap_or(0), lengths().max().unwrap_or(0)],
+            variable_details,
+            warnings,
+            notices: loaded.notices.clone(),
+        }
+    }
+
+    /// Whether there is something to learn from: a variable that varies, and two rows in a series.
+    pub fn is_usable(&self) -> bool {
+        self.rows_per_series[1] >= 2
+            && self.variable_details.iter().any(|variable| !variable.constant)
+    }
+}
+
+impl VariableSummary {
+    fn new(data: &SeriesSet, variable_idx: usize) -> Self {
+        let values = || data.observed_values(variable_idx);
+        let observed = values().count();
+        let min = values().reduce(f64::min);
+        let max = values().reduce(f64::max);
+        let mean = values()
+            .enumerate()
+            .fold(0.0, |mean, (n, value)| mean + (value - mean) / (n as f64 + 1.0));
+        Self {
+            name: data.variables()[variable_idx].clone(),
+            observed,
+            missing: data.n_rows() - observed,
+            min,
+            mean: (observed > 0).then_some(mean),
+            max,
+            constant: min == max,
+        }
+    }
+}
+
+fn median_gap(data: &SeriesSet) -> Option<f64> {
+    let gaps = data.series().iter().flat_map(|series| series.times().windows(2));
+    let mut gaps: Vec<f64> = gaps.map(|pair| pair[1] - pair[0]).collect();
+    if gaps.is_empty() {
+        return None;
+    }
+    let middle = gaps.len() / 2;
+    Some(*gaps.select_nth_unstable_by(middle, f64::total_cmp).1)
+}
+
+fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let (n_rows, n_variables) = (data.n_rows(), data.n_variables());
+    let n_numeric = data.variables().iter().filter(|name| name.parse::<f64>().is_ok()).count();
+    if n_variables >= 3 && (2 * n_numeric > n_variables || n_variables > 10 * n_rows) {
+        warnings.push(format!(
+            "the table looks transposed: {n_variables} variables in columns, {n_rows} times in rows"
+        ));
+    }
+    if n_variables > n_rows {
+        warnings.push(format!("there are more variables ({n_variables}) than rows ({n_rows})"));
+    }
+    for variable in variables {
+        if variable.observed == 0 {
+            warnings.push(format!("`{}` was never observed", variable.name));
+        } else if variable.constant {
+            warnings.push(format!("`{}` is constant and can drive nothing", variable.name));
+        }
+    }
+    warnings.extend(scale_warning(data, variables));
+    let short = data.series().iter().filter(|series| series.n_observations() < 3);
+    let short: Vec<&str> = short.map(ObservedSeries::name).collect();
+    if let Some(first) = short.first() {
+        warnings.push(match short.len() {
+            1 => format!("series `{first}` has fewer than 3 rows"),
+            n => format!("{n} series have fewer than 3 rows, the first is `{first}`"),
+        });
+    }
+    warnings
+}
+
+/// Scales that differ by more than four powers of ten drown one variable in another's noise.
+fn scale_warning(data: &SeriesSet, variables: &[VariableSummary]) -> Option<String> {
+    let scaling = Standardizer::fit(data);
+    let varying = || {
+        let pairs = scaling.scales().iter().zip(variables);
+        pairs
+            .filter(|(_, variable)| !variable.constant)
+            .map(|(scale, variable)| (*scale, &variable.name))
+    };
+    let (least, least_name) = varying().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (most, most_name) = varying().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (most > 1e4 * least).then(|| {
+        format!(
+            "scales differ wildly: `{most_name}` varies by {most:.3e}, `{least_name}` by {least:.3e}; \
+             fits standardise by default"
+        )
+    })
+}

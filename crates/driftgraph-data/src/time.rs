@@ -1,0 +1,253 @@
+//! Times as numbers or as dates, and the unit that dates are counted in.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+
+use crate::error::Problem;
+
+/// Times of the rows of one file, as written.
+#[derive(Debug, Clone)]
+pub(crate) enum RawTimes {
+    /// Plain numbers in a unit only the user knows.
+    Numbers(Vec<f64>),
+    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    Timestamps(Vec<i64>),
+}
+
+impl RawTimes {
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Numbers(_) => "numbers",
+            Self::Timestamps(_) => "dates",
+        }
+    }
+
+    /// Order of two rows in time.
+    pub(crate) fn compare(&self, a: usize, b: usize) -> std::cmp::Ordering {
+        match self {
+            Self::Numbers(numbers) => numbers[a].total_cmp(&numbers[b]),
+            Self::Timestamps(stamps) => stamps[a].cmp(&stamps[b]),
+        }
+    }
+
+    /// One row's time as the user would write it.
+    pub(crate) fn text(&self, row: usize) -> String {
+        match self {
+            Self::Numbers(numbers) => numbers[row].to_string(),
+            Self::Timestamps(stamps) => timestamp_text(stamps[row]),
+        }
+    }
+}
+
+/// Reads the cells of a time column: all numbers or all dates, as the first one is.
+#[derive(Debug, Default)]
+pub(crate) struct TimeColumn {
+    times: Option<RawTimes>,
+}
+
+impl TimeColumn {
+    /// Adds the next row's time.
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), Problem> {
+        if is_missing(text) {
+            return Err(Problem::EmptyCell);
+        }
+        let text_owned = || text.to_owned();
+        match (&mut self.times, text.parse::<f64>()) {
+            (_, Ok(number)) if !number.is_finite() => {
+                return Err(Problem::Infinite { text: text_owned() });
+            }
+            (Some(RawTimes::Numbers(numbers)), Ok(number)) => numbers.push(number),
+            (None, Ok(number)) => self.times = Some(RawTimes::Numbers(vec![number])),
+            (Some(RawTimes::Timestamps(_)), Ok(_)) => {
+                let (found, expected) = ("a number", "dates");
+                return Err(Problem::MixedTimes { text: text_owned(), found, expected });
+            }
+            (times, Err(_)) => {
+                let Some(stamp) = parse_timestamp(text) else {
+                    return Err(Problem::NotATime { text: text_owned() });
+                };
+                match times {
+                    Some(RawTimes::Timestamps(stamps)) => stamps.push(stamp),
+                    None => self.times = Some(RawTimes::Timestamps(vec![stamp])),
+                    Some(RawTimes::Numbers(_)) => {
+                        let (found, expected) = ("a date", "numbers");
+                        return Err(Problem::MixedTimes { text: text_owned(), found, expected });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The whole column.
+    pub(crate) fn finish(self) -> RawTimes {
+        self.times.unwrap_or(RawTimes::Numbers(Vec::new()))
+    }
+}
+
+/// Whether a cell says that nothing was measured.
+pub(crate) fn is_missing(text: &str) -> bool {
+    text.is_empty() || ["na", "nan", "null"].iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+fn timestamp_text(stamp: i64) -> String {
+    Timestamp::from_nanosecond(i128::from(stamp))
+        .map_or_else(|_| stamp.to_string(), |t| t.to_string())
+}
+
+/// What the numbers on the time axis mean.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct TimeAxis {
+    /// The unit.
+    pub unit: TimeUnit,
+    /// The instant of time 0, for times that were written as dates.
+    pub origin: Option<String>,
+}
+
+impl fmt::Display for TimeAxis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Some(origin) => write!(f, "{} since {origin}", self.unit),
+            None => write!(f, "unit {}", self.unit),
+        }
+    }
+}
+
+/// A unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeUnit {
+    /// Numbers in the file, whose unit only the user knows.
+    Given,
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
+    /// Days of 24 hours.
+    Days,
+}
+
+impl TimeUnit {
+    fn nanoseconds(self) -> f64 {
+        match self {
+            Self::Given | Self::Seconds => 1e9,
+            Self::Minutes => 60e9,
+            Self::Hours => 3_600e9,
+            Self::Days => 86_400e9,
+        }
+    }
+}
+
+impl fmt::Display for TimeUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Given => "as in the file",
+            Self::Seconds => "seconds",
+            Self::Minutes => "minutes",
+            Self::Hours => "hours",
+            Self::Days => "days",
+        })
+    }
+}
+
+/// Numbers for all files' times, counted from the earliest one if they are dates.
+///
+/// The unit is the largest that the median gap between neighbouring rows fills.
+pub(crate) fn to_numbers(files: Vec<RawTimes>) -> (Vec<Vec<f64>>, TimeAxis) {
+    let origin = files
+        .iter()
+        .filter_map(|times| match times {
+            RawTimes::Timestamps(stamps) => stamps.iter().min().copied(),
+            RawTimes::Numbers(_) => None,
+        })
+        .min();
+    let Some(origin) = origin else {
+        let numbers = files.into_iter().map(|times| match times {
+            RawTimes::Numbers(numbers) => numbers,
+            RawTimes::Timestamps(_) => Vec::new(),
+        });
+        return (numbers.collect(), TimeAxis { unit: TimeUnit::Given, origin: None });
+    };
+    let unit = unit_of_gaps(&files);
+    let numbers = files
+        .into_iter()
+        .map(|times| match times {
+            RawTimes::Numbers(numbers) => numbers,
+            // i128 because the difference of two i64 may not fit into one.
+            RawTimes::Timestamps(stamps) => stamps
+                .into_iter()
+                .map(|stamp| (i128::from(stamp) - i128::from(origin)) as f64 / unit.nanoseconds())
+                .collect(),
+        })
+        .collect();
+    (numbers, TimeAxis { unit, origin: Some(timestamp_text(origin)) })
+}
+
+fn unit_of_gaps(files: &[RawTimes]) -> TimeUnit {
+    let mut gaps: Vec<u64> = Vec::new();
+    for times in files {
+        if let RawTimes::Timestamps(stamps) = times {
+            gaps.extend(stamps.windows(2).map(|pair| pair[1].abs_diff(pair[0])).filter(|g| *g > 0));
+        }
+    }
+    if gaps.is_empty() {
+        return TimeUnit::Seconds;
+    }
+    let middle = gaps.len() / 2;
+    let median = *gaps.select_nth_unstable(middle).1 as f64;
+    [TimeUnit::Days, TimeUnit::Hours, TimeUnit::Minutes]
+        .into_iter()
+        .find(|unit| median >= unit.nanoseconds())
+        .unwrap_or(TimeUnit::Seconds)
+}
+
+/// Nanoseconds since 1970 of an ISO-8601 date or time; without a zone it is taken as UTC.
+pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
+    let instant = text.parse::<Timestamp>().ok().or_else(|| {
+        let civil = text.parse::<DateTime>();
+        let civil = civil.or_else(|_| text.parse::<Date>().map(|date| date.at(0, 0, 0, 0))).ok()?;
+        TimeZone::UTC.to_timestamp(civil).ok()
+    })?;
+    i64::try_from(instant.as_nanosecond()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamps(texts: &[&str]) -> RawTimes {
+        RawTimes::Timestamps(texts.iter().map(|text| parse_timestamp(text).unwrap()).collect())
+    }
+
+    #[test]
+    fn dates_times_and_zones_are_understood() {
+        let hour = 3_600_000_000_000;
+        assert_eq!(parse_timestamp("1970-01-02"), Some(24 * hour));
+        assert_eq!(parse_timestamp("1970-01-01T01:00:00"), Some(hour));
+        assert_eq!(parse_timestamp("1970-01-01 01:00"), Some(hour));
+        assert_eq!(parse_timestamp("1970-01-01T01:00:00+01:00"), Some(0));
+        assert_eq!(parse_timestamp("31.12.1999"), None);
+    }
+
+    #[test]
+    fn the_unit_is_the_largest_that_the_median_gap_fills() {
+        let daily = stamps(&["2026-01-01", "2026-01-02", "2026-01-04"]);
+        let (numbers, axis) = to_numbers(vec![daily]);
+        assert_eq!(numbers, [[0.0, 1.0, 3.0]]);
+        assert_eq!(axis.unit, TimeUnit::Days);
+        assert_eq!(axis.origin.as_deref(), Some("2026-01-01T00:00:00Z"));
+        let (numbers, axis) = to_numbers(vec![stamps(&["2026-01-01T00:00", "2026-01-01T00:45"])]);
+        assert_eq!((numbers, axis.unit), (vec![vec![0.0, 45.0]], TimeUnit::Minutes));
+    }
+
+    #[test]
+    fn the_earliest_time_of_all_files_is_zero() {
+        let files = vec![stamps(&["2026-01-03", "2026-01-04"]), stamps(&["2026-01-01"])];
+        assert_eq!(to_numbers(files).0, [vec![2.0, 3.0], vec![0.0]]);
+    }
+}

@@ -1,0 +1,26 @@
+//! Tables out, in the wide layout that [`load`](crate::load) reads back.
+
+use std::io::{self, Write};
+
+use driftgraph_core::SeriesSet;
+
+/// Writes `series,time,<variables>`, one row per series and time, missing cells empty.
+///
+/// Numbers are written with as many digits as it takes to read the same number back.
+pub fn write_series(out: impl Write, data: &SeriesSet) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    let header = ["series", "time"].into_iter();
+    table.write_record(header.chain(data.variables().iter().map(String::as_str)))?;
+    for series in data.series() {
+        for (time_idx, time) in series.times().iter().enumerate() {
+            table.write_field(series.name())?;
+            table.write_field(time.to_string())?;
+            for value in series.row(time_idx) {
+                let text = if value.is_nan() { String::new() } else { value.to_string() };
+                table.write_field(text)?;
+            }
+            table.write_record(None::<&[u8]>)?;
+        }
+    }
+    table.flush()
+}
