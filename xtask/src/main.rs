@@ -1,2 +1,27 @@
-//! x
-fn main() {}
+//! The project's own commands: `cargo xtask test` and friends.
+
+mod licences;
+mod shell;
+mod test;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own commands
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run every check: format, lints, tests, documentation, licences
+    Test,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Test => test::run_checks(),
+    }
+}
