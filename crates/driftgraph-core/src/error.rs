@@ -147,4 +147,16 @@ pub enum CoreError {
         /// The offending value.
         probability: f64,
     },
+    /// A preset nobody knows.
+    #[error(
+        "the known presets are `simulated`, `paper`, `paper-lorenz`, `paper-glycolysis`, \
+         `paper-dream3` and `paper-netsim`, found `{name}`"
+    )]
+    UnknownPreset {
+        /// What was asked for.
+        name: String,
+    },
+    /// Series that were all observed at one time only: nothing moves.
+    #[error("no series was observed at two times")]
+    NoSteps,
 }

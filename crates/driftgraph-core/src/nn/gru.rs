@@ -1,6 +1,6 @@
 //! The gated recurrent unit, run backwards over rows of several series at once.
 
-use super::kernels::{View, add_column_sums, add_product, fill_rows, vectorised};
+use super::kernels::{View, add_column_sums, add_product, fill_rows, transpose, vectorised};
 use super::parameters::{Init, ParameterTable, Slot};
 use super::real::Real;
 
@@ -79,10 +79,17 @@ impl Gru {
         self.weight_in.cols
     }
 
+    /// The hidden state's weight, transposed: every time step multiplies by it.
+    pub fn prepare<R: Real>(&self, parameters: &[R], hidden_weight: &mut Vec<R>) {
+        hidden_weight.resize(self.weight_hidden.len(), R::ZERO);
+        let weight = self.weight_hidden.of(parameters);
+        transpose(hidden_weight, weight, 3 * self.n_hidden(), self.n_hidden());
+    }
+
     /// Fills `trace.states` from the last time to the first; `input` is `[row, in]`.
     pub fn forward<R: Real>(
         &self,
-        parameters: &[R],
+        (parameters, hidden_weight): (&[R], &[R]),
         input: &[R],
         starts: RowStarts<'_>,
         trace: &mut GruTrace<R>,
@@ -94,7 +101,7 @@ impl Gru {
         let input = View::new(input, n_rows, self.n_in());
         let weight_in = View::new(self.weight_in.of(parameters), 3 * h, self.n_in());
         add_product(gates, 3 * h, input, weight_in.t());
-        let weight_hidden = View::new(self.weight_hidden.of(parameters), 3 * h, h);
+        let weight_hidden = View::new(hidden_weight, h, 3 * h);
         for time in (0..n_times).rev() {
             let (start, end) = (starts[time], starts[time + 1]);
             let n_later = starts.get(time + 2).map_or(0, |later_end| later_end - end);
@@ -104,7 +111,7 @@ impl Gru {
             let part = &mut trace.hidden_part[3 * h * start..3 * h * end];
             fill_rows(part, self.bias_hidden.of(parameters));
             let previous = &trace.previous[start * h..end * h];
-            add_product(part, 3 * h, View::new(previous, end - start, h), weight_hidden.t());
+            add_product(part, 3 * h, View::new(previous, end - start, h), weight_hidden);
             let gates = &mut trace.gates[3 * h * start..3 * h * end];
             step(gates, part, previous, &mut trace.states[start * h..end * h], h);
         }

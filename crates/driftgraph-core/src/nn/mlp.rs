@@ -2,6 +2,7 @@
 
 use super::kernels::{
     View, add_column_sums, add_product, fill_rows, multiply_into, product, softplus_with_slope,
+    transpose,
 };
 use super::linear::Linear;
 use super::parameters::ParameterTable;
@@ -25,6 +26,13 @@ pub struct MlpTrace<R> {
     hidden: Vec<Vec<R>>,
     slopes: Vec<Vec<R>>,
     adjoints: Vec<Vec<R>>,
+}
+
+/// Transposed weights: the few rows of one solver step are multiplied by them again and again.
+#[derive(Debug, Clone, Default)]
+pub struct MlpWeights<R> {
+    /// All layers but the context's share, `[in, out]`.
+    layers: Vec<Vec<R>>,
 }
 
 impl<R: Real> MlpTrace<R> {
@@ -75,6 +83,23 @@ impl Mlp {
         self.first.n_out()
     }
 
+    /// Computes what all rows of a step share.
+    pub fn prepare<R: Real>(&self, parameters: &[R], weights: &mut MlpWeights<R>) {
+        weights.layers.resize_with(self.inner.len() + 2, Vec::new);
+        let (first, rest) = weights.layers.split_at_mut(1);
+        first[0].resize(self.first.weight.len(), R::ZERO);
+        transpose(
+            &mut first[0],
+            self.first.weight.of(parameters),
+            self.n_hidden(),
+            self.first.n_in(),
+        );
+        for (copy, layer) in rest.iter_mut().zip(self.inner.iter().chain([&self.last])) {
+            copy.resize(layer.weight.len(), R::ZERO);
+            transpose(copy, layer.weight.of(parameters), layer.n_out(), layer.n_in());
+        }
+    }
+
     /// `out[row] = W_context contexts[row] + b` of the first layer.
     pub fn context_share<R: Real>(&self, parameters: &[R], contexts: &[R], out: &mut [R]) {
         fill_rows(out, self.first.bias.of(parameters));
@@ -86,27 +111,34 @@ impl Mlp {
     /// Outputs for rows `first_row..` of the trace, whose first layer holds the contexts' shares.
     pub fn forward<R: Real>(
         &self,
-        parameters: &[R],
+        (parameters, weights): (&[R], &MlpWeights<R>),
         states: &[R],
         trace: &mut MlpTrace<R>,
         first_row: usize,
         out: &mut [R],
     ) {
-        let n_rows = out.len() / self.last.n_out();
-        let range = first_row * self.n_hidden()..(first_row + n_rows) * self.n_hidden();
+        let (n_rows, hidden) = (out.len() / self.last.n_out(), self.n_hidden());
+        let range = first_row * hidden..(first_row + n_rows) * hidden;
         let states = View::new(states, n_rows, self.n_state);
-        let weight = self.state_weight(parameters).t();
-        add_product(&mut trace.hidden[0][range.clone()], self.n_hidden(), states, weight);
+        let weight = View::new(&weights.layers[0], self.n_state, hidden);
+        add_product(&mut trace.hidden[0][range.clone()], hidden, states, weight);
         for layer in 0..=self.inner.len() {
             if layer > 0 {
                 let (below, above) = trace.hidden.split_at_mut(layer);
-                let input = &below[layer - 1][range.clone()];
-                self.inner[layer - 1].forward(parameters, input, &mut above[0][range.clone()]);
+                let input = View::new(&below[layer - 1][range.clone()], n_rows, hidden);
+                let out = &mut above[0][range.clone()];
+                fill_rows(out, self.inner[layer - 1].bias.of(parameters));
+                let weight = View::new(&weights.layers[layer], hidden, hidden);
+                add_product(out, hidden, input, weight);
             }
             let hidden = &mut trace.hidden[layer][range.clone()];
             softplus_with_slope(hidden, &mut trace.slopes[layer][range.clone()]);
         }
-        self.last.forward(parameters, &trace.hidden[self.inner.len()][range], out);
+        fill_rows(out, self.last.bias.of(parameters));
+        let top = View::new(&trace.hidden[self.inner.len()][range], n_rows, hidden);
+        let weight = &weights.layers[self.inner.len() + 1];
+        let weight = View::new(weight, hidden, self.last.n_out());
+        add_product(out, self.last.n_out(), top, weight);
     }
 
     /// Adds to the states' adjoints and keeps the layers' adjoints in the trace.

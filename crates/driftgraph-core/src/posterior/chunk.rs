@@ -131,7 +131,8 @@ impl<R: Real> Chunk<'_, R> {
             }
         }
         let graphs = &work.graphs[..self.series.len() * d * d];
-        model.encoder.forward(self.parameters, graphs, &layout.observation_starts, trace);
+        let pair = (self.parameters, &self.shared.encoder[..]);
+        model.encoder.forward(pair, graphs, &layout.observation_starts, trace);
         let len = layout.n_observation_rows() * model.drift.n_hidden();
         let share = &mut work.context_share[..len];
         model.drift.context_share(self.parameters, &trace.contexts, share);
@@ -208,7 +209,7 @@ impl<R: Real> Chunk<'_, R> {
         }
         let steps = layout.step_starts[step] * d..layout.step_starts[step + 1] * d;
         self.model.drift.forward(
-            self.parameters,
+            (self.parameters, &self.shared.posterior_drift),
             &work.step_states[steps.clone()],
             &mut work.drift_trace,
             layout.step_starts[step],

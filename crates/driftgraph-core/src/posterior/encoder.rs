@@ -74,15 +74,20 @@ impl Encoder {
         self.gru.n_in()
     }
 
+    /// Computes what all rows of a step share: the GRU's transposed hidden weight.
+    pub fn prepare<R: Real>(&self, parameters: &[R], hidden_weight: &mut Vec<R>) {
+        self.gru.prepare(parameters, hidden_weight);
+    }
+
     /// Fills the trace's contexts; `graphs` is `[series, source x target]`.
     pub fn forward<R: Real>(
         &self,
-        parameters: &[R],
+        (parameters, hidden_weight): (&[R], &[R]),
         graphs: &[R],
         starts: RowStarts<'_>,
         trace: &mut EncoderTrace<R>,
     ) {
-        self.gru.forward(parameters, &trace.inputs, starts, &mut trace.gru);
+        self.gru.forward((parameters, hidden_weight), &trace.inputs, starts, &mut trace.gru);
         let (n_rows, c) = (starts[starts.len() - 1], self.n_context());
         let n_series = graphs.len() / self.n_pairs;
         let share = &mut trace.graph_share[..n_series * c];

@@ -8,7 +8,7 @@ use super::plan::EncoderInput;
 use crate::graph::posterior::edge_probabilities;
 use crate::graph::prior::EdgePrior;
 use crate::nn::linear::Linear;
-use crate::nn::mlp::Mlp;
+use crate::nn::mlp::{Mlp, MlpWeights};
 use crate::nn::node_function::NodeWeights;
 use crate::nn::parameters::{Init, ParameterTable, Slot};
 use crate::nn::real::Real;
@@ -92,6 +92,10 @@ pub struct SharedWeights<R> {
     pub drift: NodeWeights<R>,
     /// Of the diffusion.
     pub diffusion: NodeWeights<R>,
+    /// Of the posterior drift.
+    pub posterior_drift: MlpWeights<R>,
+    /// The GRU's transposed hidden weight.
+    pub encoder: Vec<R>,
     /// Log scale of the observation noise of each variable.
     pub noise_log_scales: Vec<R>,
 }
@@ -136,6 +140,8 @@ impl SimulatedPosterior {
     pub fn prepare<R: Real>(&self, parameters: &[R], shared: &mut SharedWeights<R>) {
         self.process.drift.prepare(parameters, &mut shared.drift);
         self.process.diffusion.prepare(parameters, &mut shared.diffusion);
+        self.drift.prepare(parameters, &mut shared.posterior_drift);
+        self.encoder.prepare(parameters, &mut shared.encoder);
         shared.noise_log_scales.clear();
         match self.noise_log_scales {
             Some(slot) => shared.noise_log_scales.extend_from_slice(slot.of(parameters)),
