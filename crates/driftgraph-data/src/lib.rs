@@ -9,18 +9,21 @@ mod assemble;
 mod csv_table;
 pub mod edges;
 mod error;
+mod fingerprint;
 mod load;
 mod npz;
 #[cfg(feature = "parquet")]
 mod parquet_table;
 mod roles;
 mod rows;
+pub mod run_folder;
 mod source;
 pub mod summary;
 mod time;
 pub mod write;
 
 pub use error::{DataError, DataErrors, Place, Problem};
+pub use fingerprint::fingerprint;
 pub use load::{Loaded, load};
 pub use roles::{Duplicates, ReadOptions};
 pub use time::{TimeAxis, TimeUnit};
