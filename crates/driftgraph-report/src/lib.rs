@@ -1,0 +1,33 @@
+//! Pictures of learned graphs: numbers and names in, self-contained SVG text out.
+//!
+//! Rendering never touches a model: [`LearnedEdges`] is all a picture knows. The same input gives
+//! the same text, byte for byte, and a picture needs neither scripts, fonts nor the network.
+//!
+//! ```
+//! use driftgraph_report::{EdgeSelection, GraphOptions, LearnedEdges, graph_svg, heatmap_svg};
+//!
+//! let names = ["prey".to_owned(), "predator".to_owned()];
+//! // Row = source, column = target.
+//! let probabilities = [0.97, 0.91, 0.88, 0.62];
+//! let truth = [true, true, true, true];
+//! let edges = LearnedEdges {
+//!     truth: Some(&truth),
+//!     ..LearnedEdges::probabilities(&names, &probabilities)
+//! };
+//! let matrix = heatmap_svg(&edges, "Who drives whom")?;
+//! let graph = graph_svg(
+//!     &edges,
+//!     &GraphOptions { title: "Who drives whom", selection: EdgeSelection::AtLeast(0.5) },
+//! )?;
+//! assert!(matrix.starts_with("<svg") && graph.contains("predator"));
+//! # Ok::<(), driftgraph_report::ReportError>(())
+//! ```
+
+mod edges;
+mod error;
+mod svg;
+
+pub use edges::{EffectSign, LearnedEdges};
+pub use error::ReportError;
+pub use svg::graph::{EdgeSelection, GraphOptions, graph_svg};
+pub use svg::heatmap::heatmap_svg;

@@ -1,0 +1,9 @@
+//! One picture per file; what they share is in `element`, `text`, `colour`, `legend` and `page`.
+
+mod colour;
+mod element;
+pub(crate) mod graph;
+pub(crate) mod heatmap;
+mod legend;
+mod page;
+mod text;

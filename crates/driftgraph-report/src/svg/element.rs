@@ -1,0 +1,142 @@
+//! SVG elements as text: the only place where names are escaped and numbers are written.
+
+use std::fmt::Write;
+
+/// One element with its attributes and content, all safe to put into XML or HTML.
+#[derive(Debug, Clone)]
+pub(crate) struct Element {
+    tag: &'static str,
+    attributes: String,
+    content: String,
+}
+
+impl Element {
+    pub(crate) fn new(tag: &'static str) -> Self {
+        Self { tag, attributes: String::new(), content: String::new() }
+    }
+
+    /// An attribute with a text.
+    pub(crate) fn set(mut self, name: &str, value: &str) -> Self {
+        self.attributes.push_str(&format!(" {name}=\"{}\"", escaped(value)));
+        self
+    }
+
+    /// An attribute with a number.
+    pub(crate) fn at(self, name: &str, value: f64) -> Self {
+        self.set(name, &number(value))
+    }
+
+    /// Several attributes with numbers.
+    pub(crate) fn place(self, numbers: &[(&str, f64)]) -> Self {
+        numbers.iter().fold(self, |element, &(name, value)| element.at(name, value))
+    }
+
+    /// Text content.
+    pub(crate) fn text(mut self, text: &str) -> Self {
+        self.content.push_str(&escaped(text));
+        self
+    }
+
+    /// A `title` child: the tooltip of a shape, and what a screen reader says.
+    pub(crate) fn tooltip(self, text: &str) -> Self {
+        self.with(Element::new("title").text(text))
+    }
+
+    pub(crate) fn with(mut self, child: Element) -> Self {
+        self.push(child);
+        self
+    }
+
+    pub(crate) fn push(&mut self, child: Element) {
+        child.write_into(&mut self.content);
+    }
+
+    pub(crate) fn into_svg(self) -> String {
+        let mut out = String::new();
+        self.write_into(&mut out);
+        out.push('\n');
+        out
+    }
+
+    fn write_into(self, out: &mut String) {
+        let Self { tag, attributes, content } = self;
+        // Lines break between shapes only: inside a text a line break would be shown as a space.
+        if !matches!(tag, "title" | "svg") {
+            out.push('\n');
+        }
+        let written = if content.is_empty() {
+            write!(out, "<{tag}{attributes}/>")
+        } else {
+            write!(out, "<{tag}{attributes}>{content}</{tag}>")
+        };
+        written.expect("a String takes any text because it grows");
+    }
+}
+
+/// The drawing commands of a path.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PathData(String);
+
+impl PathData {
+    /// One command letter and its coordinates.
+    pub(crate) fn then(mut self, command: char, coordinates: &[f64]) -> Self {
+        self.0.push(command);
+        let numbers: Vec<String> = coordinates.iter().map(|&value| number(value)).collect();
+        self.0.push_str(&numbers.join(" "));
+        self
+    }
+
+    pub(crate) fn into_element(self) -> Element {
+        Element::new("path").set("d", &self.0)
+    }
+}
+
+/// A number to a hundredth of a pixel, as short as possible.
+fn number(value: f64) -> String {
+    debug_assert!(value.is_finite(), "coordinates are finite because checked input is");
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".into() } else { text.into() }
+}
+
+/// Text for XML content and attributes; characters that XML forbids become U+FFFD.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' | '\n' | '\r' => out.push(' '),
+            '\u{FFFE}' | '\u{FFFF}' => out.push('\u{FFFD}'),
+            other if other.is_control() => out.push('\u{FFFD}'),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_names_is_shown_and_not_obeyed() {
+        assert_eq!(
+            escaped("<script>\"a\" & 'b'</script>"),
+            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;"
+        );
+        assert_eq!(escaped("naïve 🧬 名前"), "naïve 🧬 名前");
+        assert_eq!(escaped("a\0b\u{1b}c\nd\u{FFFF}"), "a\u{FFFD}b\u{FFFD}c d\u{FFFD}");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(number(12.0), "12");
+        assert_eq!(number(100.0), "100");
+        assert_eq!(number(-0.001), "0");
+        assert_eq!(number(-1.504), "-1.5");
+    }
+}

@@ -1,0 +1,72 @@
+//! The sheet a picture is drawn on: white, titled, and described for those who cannot see it.
+
+use super::colour;
+use super::element::Element;
+use super::text::{Anchor, label, shortened, text_width};
+
+/// Space around everything.
+pub(crate) const MARGIN: f64 = 16.0;
+
+const TITLE_FONT: f64 = 17.0;
+const SUBTITLE_FONT: f64 = 12.0;
+/// Longer titles are shortened rather than letting them widen a small picture without end.
+const TITLE_LIMIT: f64 = 560.0;
+
+/// The words above a picture and behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct Words<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) subtitle: String,
+    /// The content in words, for screen readers and search.
+    pub(crate) description: String,
+}
+
+impl Words<'_> {
+    /// Height of title and subtitle, margin included.
+    pub(crate) fn height(&self) -> f64 {
+        let title = if self.title.is_empty() { 0.0 } else { 1.6 * TITLE_FONT };
+        MARGIN + title + 1.8 * SUBTITLE_FONT
+    }
+
+    fn width(&self) -> f64 {
+        let title = text_width(&self.visible_title(), TITLE_FONT);
+        title.max(text_width(&self.subtitle, SUBTITLE_FONT)) + 2.0 * MARGIN
+    }
+
+    fn visible_title(&self) -> String {
+        shortened(self.title, TITLE_FONT, TITLE_LIMIT)
+    }
+}
+
+/// A white sheet with its words, at least `width` wide.
+pub(crate) fn sheet(width: f64, height: f64, words: &Words) -> Element {
+    let (width, height) = (width.max(words.width()).ceil(), height.ceil());
+    let name = if words.title.is_empty() { "Learned edges" } else { words.title };
+    let mut svg = Element::new("svg")
+        .set("xmlns", "http://www.w3.org/2000/svg")
+        .place(&[("width", width), ("height", height)])
+        .set("viewBox", &format!("0 0 {width} {height}"))
+        .set("role", "img")
+        .set("font-family", "system-ui, -apple-system, 'Segoe UI', sans-serif")
+        .tooltip(name)
+        .with(Element::new("desc").text(&words.description))
+        .with(Element::new("rect").set("width", "100%").set("height", "100%").set("fill", "#fff"));
+    let mut y = MARGIN;
+    if !words.title.is_empty() {
+        let title = label(MARGIN, y + 0.5 * TITLE_FONT, TITLE_FONT, Anchor::Start);
+        svg.push(title.set("font-weight", "600").text(&words.visible_title()));
+        y += 1.6 * TITLE_FONT;
+    }
+    let subtitle = label(MARGIN, y + 0.5 * SUBTITLE_FONT, SUBTITLE_FONT, Anchor::Start);
+    svg.push(subtitle.set("fill-opacity", "0.75").text(&words.subtitle));
+    svg
+}
+
+/// A line of text that explains, in the colour for it.
+pub(crate) fn axis_title(x: f64, y: f64, text: &str) -> Element {
+    Element::new("text")
+        .place(&[("x", x), ("y", y + 0.35 * SUBTITLE_FONT), ("font-size", SUBTITLE_FONT)])
+        .set("text-anchor", "middle")
+        .set("fill", colour::FAINT_TEXT)
+        .text(text)
+}
