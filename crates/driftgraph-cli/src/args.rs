@@ -1,13 +1,17 @@
 //! What the user typed, word for word, with the help text.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use driftgraph_baselines::Baseline;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::process::solver::Scheme;
+use driftgraph_core::train::preset::Preset;
 use driftgraph_data::edges::Orientation;
 use driftgraph_data::{Duplicates, ReadOptions};
+
+use crate::settings::SettingsArgs;
 
 /// Who drives whom? Learns directed graphs, cycles included, from tables of measurements over time
 #[derive(Debug, Parser)]
@@ -29,6 +33,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Demo(DemoArgs),
     Check(CheckArgs),
+    Fit(FitArgs),
     Score(ScoreArgs),
     Generate(GenerateArgs),
     Baseline(BaselineArgs),
@@ -63,6 +68,65 @@ pub(crate) struct CheckArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Learn who drives whom, and the process behind the data
+///
+/// Writes a run folder: edges.csv (all pairs, most probable first), run.json (settings, versions,
+/// what was learned in short), model.safetensors (all parameters) and log.jsonl (how it went).
+/// Ctrl-C stops at the next step and saves. The same data, settings and seed give the same bytes,
+/// whatever the number of threads.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph fit measurements.csv --out run
+  driftgraph fit netsim.csv --preset paper-netsim --steps 500 --truth truth.csv --out run
+  driftgraph fit genes.csv --forbid 'A->B' --require 'C->D' --no-self-loops --time-budget 10m")]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Run folder to write [default: the data's name with -run]
+    #[arg(long, value_name = "RUN")]
+    pub(crate) out: Option<PathBuf>,
+    /// Settings to start from: simulated, paper, paper-lorenz, paper-glycolysis, paper-dream3 or
+    /// paper-netsim [default: simulated]
+    #[arg(long, value_name = "NAME", value_parser = preset)]
+    pub(crate) preset: Option<Preset>,
+    /// Settings file (TOML): preset and any of the settings below, with _ for -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// An edge that cannot be, as 'source->target'; may be repeated
+    #[arg(long, value_name = "EDGE")]
+    pub(crate) forbid: Vec<String>,
+    /// An edge that must be, as 'source->target'; may be repeated
+    #[arg(long, value_name = "EDGE")]
+    pub(crate) require: Vec<String>,
+    /// Table of edges with prior probabilities (source,target,probability)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) edge_prior: Option<PathBuf>,
+    /// Stop in time and save, e.g. 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) time_budget: Option<Duration>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "T")]
+    pub(crate) threads: Option<usize>,
+    /// True edges; adds metrics to the log and never influences the fit
+    #[arg(long, value_name = "FILE")]
+    pub(crate) truth: Option<PathBuf>,
+    /// Whether self edges count in those metrics [default: keep]
+    #[arg(long, value_enum)]
+    pub(crate) self_edges: Option<SelfEdgesArg>,
+    /// Steps between two lines of the log
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) log_every: u64,
+    /// Replace a run that is in the folder already
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print run.json when done
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 }
 
 /// Compare scored edges with the true ones
@@ -304,4 +368,20 @@ fn parameter(text: &str) -> Result<(String, f64), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     let value = value.trim().parse().map_err(|_| format!("`{}` is not a number", value.trim()))?;
     Ok((name.trim().to_owned(), value))
+}
+
+fn preset(name: &str) -> Result<Preset, String> {
+    name.parse().map_err(|error: driftgraph_core::CoreError| error.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("unknown unit `{other}`, expected s, m or h")),
+    };
+    let number: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
+    Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
 }

@@ -3,6 +3,7 @@
 mod baseline;
 mod check;
 mod demo;
+mod fit;
 mod generate;
 mod score;
 
@@ -18,6 +19,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Fit(args) => fit::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Baseline(args) => baseline::run(&args),

@@ -5,6 +5,8 @@ mod commands;
 mod diagnostics;
 mod output;
 mod printer;
+mod progress;
+mod settings;
 
 use std::process::ExitCode;
 

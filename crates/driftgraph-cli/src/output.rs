@@ -12,12 +12,11 @@ pub(crate) fn write_file(
 ) -> anyhow::Result<()> {
     let write_all = || -> std::io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        let mut file = temporary_file(folder.unwrap_or(Path::new(".")))?;
         let mut buffer = BufWriter::new(&mut file);
         write(&mut buffer)?;
         buffer.flush()?;
         drop(buffer);
-        make_readable(&file)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
@@ -25,16 +24,18 @@ pub(crate) fn write_file(
     write_all().with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Temporary files are private; results should have the permissions of any other new file.
+/// A file that will stay must have the permissions of any new file, not those of a private one.
 #[cfg(unix)]
-fn make_readable(file: &tempfile::NamedTempFile) -> std::io::Result<()> {
+fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))
+    // The system takes from these what the user's mask forbids.
+    let permissions = std::fs::Permissions::from_mode(0o666);
+    tempfile::Builder::new().permissions(permissions).tempfile_in(folder)
 }
 
 #[cfg(not(unix))]
-fn make_readable(_: &tempfile::NamedTempFile) -> std::io::Result<()> {
-    Ok(())
+fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    tempfile::NamedTempFile::new_in(folder)
 }
 
 /// A number with four significant digits, as people read it.

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use driftgraph_core::{EdgeScores, SignatureGraph};
 
-use crate::csv_table::{Table, parse_number};
-use crate::error::{Collector, DataError, DataErrors, Problem};
+use crate::csv_table::{Table, TextRow, parse_number};
+use crate::error::{Collector, DataErrors};
+use crate::problem::Problem;
+use crate::roles::check_names;
 
 /// What the rows of a square matrix are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,16 +32,18 @@ pub struct EdgeTable {
 
 /// Most bytes read from a list of edges: ten thousand variables, every pair.
 const MAX_BYTES: u64 = 4 << 30;
+/// Most variables whose pairs are held in memory: 3.2 GB of scores.
+const MOST_VARIABLES: usize = 20_000;
 
 impl EdgeTable {
     /// Scores of all pairs of `variables`; pairs that are not listed get the lowest score.
     ///
-    /// The lowest score is 0 if no listed score is negative, else one below the least.
+    /// The lowest score is 0 if no listed score is negative, else just below the least.
     pub fn scores(&self, variables: &[String]) -> Result<EdgeScores, Problem> {
         let least = self.edges.iter().map(|edge| edge.2).fold(0.0, f64::min);
-        let absent = if least < 0.0 { least - 1.0 } else { 0.0 };
-        let mut matrix = vec![absent; variables.len() * variables.len()];
+        let absent = if least < 0.0 { least.next_down() } else { 0.0 };
         let position = self.positions(variables)?;
+        let mut matrix = vec![absent; variables.len() * variables.len()];
         for &(source, target, score) in &self.edges {
             matrix[position[source] * variables.len() + position[target]] = score;
         }
@@ -57,6 +61,12 @@ impl EdgeTable {
         Ok(graph)
     }
 
+    /// The listed edges in file order: names of source and target, and score.
+    pub fn edges(&self) -> impl Iterator<Item = (&str, &str, f64)> {
+        let name = |idx: usize| self.variables[idx].as_str();
+        self.edges.iter().map(move |&(source, target, score)| (name(source), name(target), score))
+    }
+
     /// Number of edges listed.
     pub fn len(&self) -> usize {
         self.edges.len()
@@ -68,6 +78,10 @@ impl EdgeTable {
     }
 
     fn positions(&self, variables: &[String]) -> Result<Vec<usize>, Problem> {
+        if variables.len() > MOST_VARIABLES {
+            let (found, most) = (variables.len(), MOST_VARIABLES);
+            return Err(Problem::TooManyVariables { found, most });
+        }
         let known: HashMap<&String, usize> =
             variables.iter().enumerate().map(|(idx, name)| (name, idx)).collect();
         let find = |name: &String| {
@@ -123,48 +137,58 @@ fn read_list(
     let mut edges = Vec::new();
     let mut seen = HashSet::new();
     let mut collector = Collector::default();
-    while let Some(record) = table.next_record()? {
-        let cell = |column: usize| record.get(column).unwrap_or_default().trim().to_owned();
-        let (source, target) = (cell(roles.source), cell(roles.target));
-        let score = roles.score.map(cell);
-        let n_cells = record.len();
-        let place = table.place().row(table.line());
-        if n_cells != columns.len() {
-            let problem = Problem::Ragged { expected: columns.len(), found: n_cells };
-            collector.push(place.problem(problem))?;
-            continue;
-        }
-        let empty = [(roles.source, &source), (roles.target, &target)];
-        if let Some((column, _)) = empty.into_iter().find(|(_, name)| name.is_empty()) {
-            collector.push(place.column(&columns[column]).problem(Problem::EmptyCell))?;
-            continue;
-        }
-        let value = match score.as_deref().map(parse_score) {
-            None => 1.0,
-            Some(Ok(value)) => value,
-            Some(Err(problem)) => {
-                let column = roles.score.map_or("", |idx| &columns[idx]);
-                collector.push(place.column(column).problem(problem))?;
-                continue;
+    let file = table.place();
+    while let Some(row) = table.next_row()? {
+        let mut place = file.clone().row(row.line());
+        match read_edge(row, columns, roles) {
+            Ok((source, target, score)) => {
+                let edge = (names.idx(source), names.idx(target));
+                if seen.insert(edge) {
+                    edges.push((edge.0, edge.1, score));
+                    continue;
+                }
+                let (source_name, target_name) = (source.to_owned(), target.to_owned());
+                let problem = Problem::DuplicateEdge { source_name, target_name };
+                collector.push(place.problem(problem))?;
             }
-        };
-        let edge = (names.idx(&source), names.idx(&target));
-        if !seen.insert(edge) {
-            let problem = Problem::DuplicateEdge { source_name: source, target_name: target };
-            collector.push(place.problem(problem))?;
-            continue;
+            Err((column, problem)) => {
+                place.column = column.map(|idx| columns[idx].clone());
+                collector.push(place.problem(problem))?;
+            }
         }
-        edges.push((edge.0, edge.1, value));
     }
     collector.finish()?;
     let score_name = roles.score.map(|idx| columns[idx].to_ascii_lowercase());
     Ok(EdgeTable { variables: names.names, score_name, edges })
 }
 
+/// Source, target and score of one row; or what is wrong with it, and in which column.
+fn read_edge<'a>(
+    row: &'a TextRow,
+    columns: &[String],
+    roles: &EdgeColumns,
+) -> Result<(&'a str, &'a str, f64), (Option<usize>, Problem)> {
+    if row.len() != columns.len() {
+        return Err((None, Problem::Ragged { expected: columns.len(), found: row.len() }));
+    }
+    let name = |column: usize| match row.cell(column).trim() {
+        "" => Err((Some(column), Problem::EmptyCell { text: String::new() })),
+        name => Ok(name),
+    };
+    let score = match roles.score {
+        None => 1.0,
+        Some(column) => parse_score(row.cell(column)).map_err(|problem| (Some(column), problem))?,
+    };
+    Ok((name(roles.source)?, name(roles.target)?, score))
+}
+
 /// A score must be there: a hole is no opinion, and no opinion has no rank.
 fn parse_score(text: &str) -> Result<f64, Problem> {
     let score = parse_number(text)?;
-    if score.is_nan() { Err(Problem::NotANumber { text: text.to_owned() }) } else { Ok(score) }
+    if score.is_nan() {
+        return Err(Problem::EmptyCell { text: text.trim().to_owned() });
+    }
+    Ok(score)
 }
 
 fn read_matrix(
@@ -172,44 +196,35 @@ fn read_matrix(
     columns: &[String],
     orientation: Option<Orientation>,
 ) -> Result<EdgeTable, DataErrors> {
+    let place = table.place();
     let names = columns.get(1..).unwrap_or_default().to_vec();
     let mut rows = Vec::new();
     let mut values = Vec::new();
     let mut collector = Collector::default();
-    let not_a_list = |place: crate::Place| -> DataError {
-        place.problem(Problem::NotAnEdgeList { columns: columns.to_vec() })
-    };
-    while let Some(record) = table.next_record()? {
-        let cells: Vec<String> = record.iter().map(|cell| cell.trim().to_owned()).collect();
-        let place = table.place().row(table.line());
+    while let Some(row) = table.next_row()? {
+        let name = row.cell(0).trim().to_owned();
         // The first row decides whether this is a matrix at all.
-        let is_matrix = cells.len() == columns.len() && names.contains(&cells[0]);
-        if rows.is_empty() && !is_matrix {
-            return Err(not_a_list(table.place()).into());
+        if rows.is_empty() && !names.contains(&name) {
+            break;
         }
-        if cells.len() != columns.len() {
-            let problem = Problem::Ragged { expected: columns.len(), found: cells.len() };
-            collector.push(place.problem(problem))?;
-            continue;
+        let place = place.clone().row(row.line());
+        if row.len() != columns.len() {
+            let problem = Problem::Ragged { expected: columns.len(), found: row.len() };
+            collector.push(place.clone().problem(problem))?;
         }
-        for (column, cell) in cells.iter().enumerate().skip(1) {
-            match parse_score(cell) {
+        for column in 1..columns.len().min(row.len()) {
+            match parse_score(row.cell(column)) {
                 Ok(value) => values.push(value),
                 Err(problem) => {
                     collector.push(place.clone().column(&columns[column]).problem(problem))?;
                 }
             }
         }
-        rows.push(cells[0].clone());
+        rows.push(name);
     }
     collector.finish()?;
-    if rows.is_empty() {
-        return Err(not_a_list(table.place()).into());
-    }
-    if rows != names {
-        return Err(table.place().problem(Problem::MatrixNames { rows, columns: names }).into());
-    }
-    let orientation = orientation.ok_or_else(|| table.place().problem(Problem::NoOrientation))?;
+    check_matrix(columns, &names, &rows).map_err(|problem| place.clone().problem(problem))?;
+    let orientation = orientation.ok_or_else(|| place.problem(Problem::NoOrientation))?;
     let edges = values.iter().enumerate().map(|(idx, &value)| {
         let (row, column) = (idx / names.len(), idx % names.len());
         match orientation {
@@ -218,6 +233,24 @@ fn read_matrix(
         }
     });
     Ok(EdgeTable { edges: edges.collect(), score_name: Some("score".to_owned()), variables: names })
+}
+
+/// Rows and columns of a matrix must be the same variables in the same order.
+fn check_matrix(columns: &[String], names: &[String], rows: &[String]) -> Result<(), Problem> {
+    if rows.is_empty() {
+        return Err(Problem::NotAnEdgeList { columns: columns.to_vec() });
+    }
+    check_names(names)?;
+    if rows.len() != names.len() {
+        return Err(Problem::NotSquare { rows: rows.len(), columns: names.len() });
+    }
+    match rows.iter().zip(names).position(|(row, column)| row != column) {
+        None => Ok(()),
+        Some(idx) => {
+            let (row, column) = (rows[idx].clone(), names[idx].clone());
+            Err(Problem::MatrixNames { position: idx + 1, row, column })
+        }
+    }
 }
 
 #[derive(Default)]
@@ -244,11 +277,25 @@ pub fn write_scores(
     score_name: &str,
     scores: &EdgeScores,
 ) -> io::Result<()> {
+    write_edges(out, variables, scores, &[(score_name, scores.matrix().to_vec())])
+}
+
+/// Writes all D x D edges in the order of `ranking`, with any number of columns `[source, target]`.
+pub fn write_edges(
+    out: impl Write,
+    variables: &[String],
+    ranking: &EdgeScores,
+    columns: &[(&str, Vec<f64>)],
+) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
-    table.write_record(["source", "target", score_name])?;
-    for (source, target, score) in scores.ranked() {
-        let score = score.to_string();
-        table.write_record([&variables[source], &variables[target], &score])?;
+    let names = columns.iter().map(|(name, _)| *name);
+    table.write_record(["source", "target"].into_iter().chain(names))?;
+    for (source, target, _) in ranking.ranked() {
+        let idx = source * variables.len() + target;
+        let numbers: Vec<String> =
+            columns.iter().map(|(_, column)| column[idx].to_string()).collect();
+        let edge = [variables[source].as_str(), variables[target].as_str()];
+        table.write_record(edge.into_iter().chain(numbers.iter().map(String::as_str)))?;
     }
     table.flush()
 }

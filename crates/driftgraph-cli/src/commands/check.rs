@@ -22,7 +22,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     } else {
         printer::data(&describe(&summary))?;
     }
-    Ok(if summary.is_usable() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if summary.usable { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// The summary in words and one table.
@@ -73,7 +73,7 @@ pub(crate) fn describe(summary: &Summary) -> String {
 }
 
 fn verdict(summary: &Summary) -> String {
-    match (summary.is_usable(), summary.warnings.len()) {
+    match (summary.usable, summary.warnings.len()) {
         (false, _) => "not usable: no variable changes within a series".to_owned(),
         (true, 0) => "usable, no warnings".to_owned(),
         (true, n) => format!("usable, {}", count(n, "warning", "warnings")),

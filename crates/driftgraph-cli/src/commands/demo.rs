@@ -17,6 +17,7 @@ use crate::printer;
 
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let folder = &args.out;
+    generate_command::refuse_foreign_data(folder, false)?;
     let system = registry::build("glycolysis", &[], args.seed)?;
     let recipe = Recipe::paper("glycolysis", 0.0, args.seed)?;
     printer::note("simulating yeast glycolysis: 7 metabolites, 10 series of 100 times");
@@ -34,8 +35,11 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         let scores = baseline.run(&loaded.data)?;
         let file = folder.join(format!("{baseline}.csv"));
         write_file(&file, |out| write_scores(out, loaded.data.variables(), "score", &scores))?;
-        let metrics =
-            |self_edges| graph_metrics(&scores, &generated.truth, MetricOptions::new(self_edges));
+        let metrics = |self_edges| {
+            // Baselines rank edges; none of their scores is a probability.
+            let options = MetricOptions { ranking_only: true, ..MetricOptions::new(self_edges) };
+            graph_metrics(&scores, &generated.truth, options)
+        };
         let (kept, dropped) = (metrics(SelfEdges::Kept)?, metrics(SelfEdges::Dropped)?);
         let cells = [kept.auroc, kept.auprc, dropped.auroc, dropped.auprc].map(short_or_dash);
         results.add_row(std::iter::once(baseline.to_string()).chain(cells));

@@ -63,7 +63,7 @@ fn recipe(args: &GenerateArgs, system: &dyn System) -> anyhow::Result<Recipe> {
     };
     recipe.n_series = args.series.unwrap_or(recipe.n_series);
     // Users count the times they will see, the recipe counts those it records before thinning.
-    recipe.n_points = args.points.map_or(recipe.n_points, |n| n * recipe.keep_every);
+    recipe.n_points = args.points.map_or(recipe.n_points, |n| n.saturating_mul(recipe.keep_every));
     if let Some(span) = &args.span {
         recipe.time_range = (span[0], span[1]);
     }
@@ -111,7 +111,7 @@ fn description(args: &GenerateArgs, recipe: &Recipe) -> serde_json::Value {
 }
 
 /// A table that this command did not write may be somebody's only copy.
-fn refuse_foreign_data(folder: &Path, force: bool) -> anyhow::Result<()> {
+pub(crate) fn refuse_foreign_data(folder: &Path, force: bool) -> anyhow::Result<()> {
     let ours = folder.join("generated.json").exists();
     for name in ["data.csv", "truth.csv"] {
         let path = folder.join(name);

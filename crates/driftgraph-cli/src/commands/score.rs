@@ -1,5 +1,6 @@
 //! `score`: how well scored edges match the true ones.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,14 +9,14 @@ use driftgraph_data::edges::{EdgeTable, read_edges};
 
 use crate::args::ScoreArgs;
 use crate::commands::table;
-use crate::output::short;
+use crate::output::{count, short};
 use crate::printer;
 
 pub(crate) fn run(args: &ScoreArgs) -> anyhow::Result<ExitCode> {
     let orientation = args.orientation.map(Into::into);
     let edges = read_edges(&edges_file(&args.edges)?, orientation)?;
     let truth = read_edges(&args.truth, orientation)?;
-    let variables = all_variables(&edges, &truth);
+    let variables = all_variables(&edges, &truth)?;
     tell_missing_pairs(&edges, variables.len());
     let scores = edges.scores(&variables)?;
     let graph = truth.graph(&variables)?;
@@ -56,11 +57,24 @@ fn are_probabilities(edges: &EdgeTable) -> bool {
     edges.score_name.as_deref().is_none_or(|name| name == "probability")
 }
 
-fn all_variables(edges: &EdgeTable, truth: &EdgeTable) -> Vec<String> {
-    let mut variables = edges.variables.clone();
-    variables
-        .extend(truth.variables.iter().filter(|name| !edges.variables.contains(name)).cloned());
-    variables
+/// The variables of the edges, then those that only the truth names.
+fn all_variables(edges: &EdgeTable, truth: &EdgeTable) -> anyhow::Result<Vec<String>> {
+    let known: HashSet<&String> = edges.variables.iter().collect();
+    let unknown: Vec<&String> =
+        truth.variables.iter().filter(|name| !known.contains(name)).collect();
+    if let Some(first) = unknown.first() {
+        anyhow::ensure!(
+            unknown.len() < truth.variables.len() || edges.is_empty(),
+            "the edges and the truth have no variable in common; the truth names `{first}`, the \
+             edges name `{}`",
+            edges.variables.first().map_or("", String::as_str)
+        );
+        printer::note(&format!(
+            "note: {} of the truth not among the scored edges, such as `{first}`",
+            count(unknown.len(), "variable is", "variables are")
+        ));
+    }
+    Ok(edges.variables.iter().chain(unknown).cloned().collect())
 }
 
 fn tell_missing_pairs(edges: &EdgeTable, n_variables: usize) {

@@ -1,0 +1,186 @@
+//! Preset, settings file and flags become one checked set of settings; every clash is decided here.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command};
+use driftgraph_core::train::preset::Preset;
+use driftgraph_core::train::settings::{
+    CheckedSettings, FitSettings, KnownEdge, Range, SETTINGS, Setting,
+};
+use driftgraph_data::edges::read_edges;
+use serde_json::{Map, Value};
+
+/// A flag for every setting of the table, so that none can be forgotten here.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SettingsArgs {
+    /// Names and texts of the settings given, in the order of the table.
+    given: Vec<(&'static Setting, String)>,
+}
+
+/// Where settings come from; flags win over the file, the file over the preset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SettingsSources<'a> {
+    pub(crate) preset: Option<Preset>,
+    pub(crate) config: Option<&'a Path>,
+    pub(crate) flags: &'a SettingsArgs,
+    pub(crate) edges: EdgeArgs<'a>,
+}
+
+/// What the user knows about edges.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EdgeArgs<'a> {
+    pub(crate) forbid: &'a [String],
+    pub(crate) require: &'a [String],
+    pub(crate) prior: Option<&'a PathBuf>,
+}
+
+/// The settings of a fit and the preset they started from.
+pub(crate) fn resolve(sources: SettingsSources<'_>) -> anyhow::Result<(Preset, CheckedSettings)> {
+    let mut file = sources.config.map(read_config).transpose()?.unwrap_or_default();
+    let named = file.remove("preset").map(|name| match name {
+        Value::String(name) => Ok(name.parse::<Preset>()?),
+        other => bail!("`preset` in the settings file must be a name, found {other}"),
+    });
+    let preset = match (sources.preset, named) {
+        (Some(preset), _) => preset,
+        (None, Some(named)) => named?,
+        (None, None) => Preset::default(),
+    };
+    let mut values = to_object(&preset.settings())?;
+    values.extend(file);
+    for (setting, text) in &sources.flags.given {
+        values.insert(setting.name.to_owned(), value_of(setting, text)?);
+    }
+    let mut settings: FitSettings =
+        serde_json::from_value(Value::Object(values)).context("cannot use the settings")?;
+    settings.edge_priors.extend(known_edges(sources.edges)?);
+    Ok((preset, settings.check()?))
+}
+
+fn read_config(path: &Path) -> anyhow::Result<Map<String, Value>> {
+    let cannot = || format!("cannot read the settings file `{}`", path.display());
+    let text = std::fs::read_to_string(path).with_context(cannot)?;
+    let table: toml::Table = toml::from_str(&text).with_context(cannot)?;
+    let Value::Object(values) = serde_json::to_value(table)? else {
+        bail!("`{}` holds no settings", path.display());
+    };
+    for name in values.keys() {
+        let known = name == "preset" || SETTINGS.iter().any(|setting| setting.name == name);
+        anyhow::ensure!(
+            known,
+            "`{}` names a setting that does not exist: `{name}` (see `driftgraph fit --help`)",
+            path.display()
+        );
+    }
+    Ok(values)
+}
+
+fn to_object(settings: &FitSettings) -> anyhow::Result<Map<String, Value>> {
+    match serde_json::to_value(settings)? {
+        Value::Object(values) => Ok(values),
+        other => bail!("settings are an object, found {other}"),
+    }
+}
+
+/// The value that a flag's text stands for; `none` takes a setting away.
+fn value_of(setting: &Setting, text: &str) -> anyhow::Result<Value> {
+    let not_a_number = || format!("`--{}` needs a number, found `{text}`", flag(setting.name));
+    Ok(match setting.range {
+        _ if text == "none" && setting.default == "none" => Value::Null,
+        Range::Choice(_) => Value::String(text.to_owned()),
+        Range::YesNo => Value::Bool(text == "true"),
+        Range::Any => Value::from(text.parse::<u64>().with_context(not_a_number)?),
+        Range::Number { .. } | Range::Edges => match text.parse::<i64>() {
+            Ok(whole) => Value::from(whole),
+            Err(_) => Value::from(text.parse::<f64>().with_context(not_a_number)?),
+        },
+    })
+}
+
+fn known_edges(args: EdgeArgs<'_>) -> anyhow::Result<Vec<KnownEdge>> {
+    let mut known = Vec::new();
+    if let Some(path) = args.prior {
+        let table = read_edges(path, None)?;
+        let edges = table.edges().map(|(source, target, probability)| KnownEdge {
+            source: source.to_owned(),
+            target: target.to_owned(),
+            probability,
+        });
+        known.extend(edges);
+    }
+    for (edges, probability) in [(args.forbid, 0.0), (args.require, 1.0)] {
+        for edge in edges {
+            let (source, target) = edge
+                .split_once("->")
+                .with_context(|| format!("an edge is written `source->target`, found `{edge}`"))?;
+            let (source, target) = (source.trim().to_owned(), target.trim().to_owned());
+            known.push(KnownEdge { source, target, probability });
+        }
+    }
+    Ok(known)
+}
+
+/// Settings that have flags of their own making: edges are given by name, one by one.
+fn has_flag(setting: &Setting) -> bool {
+    setting.range != Range::Edges
+}
+
+/// The spelling of a setting on the command line.
+fn flag(name: &str) -> String {
+    name.replace('_', "-")
+}
+
+fn argument(setting: &'static Setting) -> Arg {
+    let name = flag(setting.name);
+    let help = match setting.range {
+        Range::Number { .. } => format!("{} ({})", setting.meaning, setting.range),
+        _ => setting.meaning.to_owned(),
+    };
+    let argument = Arg::new(setting.name)
+        .long(name)
+        .help(help)
+        .help_heading("Settings (default: the preset's)");
+    match setting.range {
+        Range::Choice(words) => {
+            argument.value_name("NAME").value_parser(PossibleValuesParser::new(words))
+        }
+        // `--standardize=false`, or `--standardize` alone for true.
+        Range::YesNo => argument
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_name("BOOL")
+            .value_parser(["true", "false"]),
+        Range::Number { .. } | Range::Any | Range::Edges => {
+            argument.value_name("N").allow_negative_numbers(true)
+        }
+    }
+}
+
+impl clap::Args for SettingsArgs {
+    fn augment_args(command: Command) -> Command {
+        command.args(SETTINGS.iter().filter(|setting| has_flag(setting)).map(argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for SettingsArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut args = Self::default();
+        args.update_from_arg_matches(matches)?;
+        Ok(args)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let flags = SETTINGS.iter().filter(|setting| has_flag(setting));
+        self.given = flags
+            .filter_map(|setting| Some((setting, matches.get_one::<String>(setting.name)?.clone())))
+            .collect();
+        Ok(())
+    }
+}
