@@ -1,7 +1,5 @@
 //! SVG elements as text: the only place where names are escaped and numbers are written.
 
-use std::fmt::Write;
-
 /// One element with its attributes and content, all safe to put into XML or HTML.
 #[derive(Debug, Clone)]
 pub(crate) struct Element {
@@ -17,7 +15,7 @@ impl Element {
 
     /// An attribute with a text.
     pub(crate) fn set(mut self, name: &str, value: &str) -> Self {
-        self.attributes.push_str(&format!(" {name}=\"{}\"", escaped(value)));
+        self.attributes.extend([" ", name, "=\"", &escaped(value), "\""]);
         self
     }
 
@@ -64,12 +62,11 @@ impl Element {
         if !matches!(tag, "title" | "svg") {
             out.push('\n');
         }
-        let written = if content.is_empty() {
-            write!(out, "<{tag}{attributes}/>")
+        if content.is_empty() {
+            out.extend(["<", tag, &attributes, "/>"]);
         } else {
-            write!(out, "<{tag}{attributes}>{content}</{tag}>")
-        };
-        written.expect("a String takes any text because it grows");
+            out.extend(["<", tag, &attributes, ">", &content, "</", tag, ">"]);
+        }
     }
 }
 

@@ -39,26 +39,28 @@ pub fn graph_svg(edges: &LearnedEdges, options: &GraphOptions) -> Result<String,
     edges.check()?;
     let drawn = drawn_edges(edges, options.selection)?;
     let words = words(edges, options, &drawn);
-    let mut circle = Circle::new(edges.n_variables());
+    let mut circle = Circle::new(edges.n_variables(), nodes::fit_inside(edges.names));
     let has_loops = drawn.iter().any(|edge| edge.source == edge.target);
     let labels = Labels::new(&circle, edges.names, has_loops);
     let legend = legend(edges, &circle, &drawn);
     let reach = labels.extent(&circle, has_loops);
-    circle.centre = Point { x: MARGIN + reach.left, y: words.height() + MARGIN + reach.top };
-
+    let top = words.height() + MARGIN;
+    let tallest = legend.height().max(reach.top + reach.bottom);
+    // A graph lower than its legend stands at half the height of it.
+    let above = 0.5 * (tallest - reach.top - reach.bottom);
+    circle.centre = Point { x: MARGIN + reach.left, y: top + above + reach.top };
     let legend_x = circle.centre.x + reach.right + 30.0;
-    let width = legend_x + legend.width() + MARGIN;
-    let bottom = circle.centre.y + reach.bottom;
-    let legend_y = words.height() + MARGIN;
-    let height = bottom.max(legend_y + legend.height()) + MARGIN;
-    let mut svg = sheet(width, height, &words);
+
+    let size = (legend_x + legend.width() + MARGIN, top + tallest + MARGIN);
+    let mut svg = sheet(size.0, size.1, &words);
+    let opacity = opacity(drawn.len());
     let mut lines = Element::new("g").set("class", "edges");
     for edge in &drawn {
-        lines.push(edge_element(edges, &circle, edge));
+        lines.push(edge_element(edges, &circle, edge, opacity));
     }
     svg.push(lines);
     svg.push(labels.draw(&circle, edges.names));
-    svg.push(legend.draw(legend_x, legend_y));
+    svg.push(legend.draw(legend_x, top));
     Ok(svg.into_svg())
 }
 
@@ -118,15 +120,21 @@ fn drawn_edges(
     Ok(out)
 }
 
-fn edge_element(edges: &LearnedEdges, circle: &Circle, edge: &DrawnEdge) -> Element {
+/// Solid for few edges, lighter for many, so that crossings stay readable.
+fn opacity(n_edges: usize) -> f64 {
+    (9.0 / (n_edges as f64).max(1.0).sqrt()).clamp(0.4, 0.9)
+}
+
+fn edge_element(edges: &LearnedEdges, circle: &Circle, edge: &DrawnEdge, opacity: f64) -> Element {
     let &DrawnEdge { source, target, standing } = edge;
     let name = edges.edge_name(source, target);
     let score = edges.score_text(edges.score(source, target));
     let sign = edges.sign(source, target);
     let group = Element::new("g");
     if standing == Standing::Missed {
-        let arrow = Arrow::new(circle, source, target, circle.widths.0);
-        let style = Style { colour: MISSED, opacity: 1.0, dashes: Some(dotted(circle.widths.0)) };
+        let width = circle.widths.0.max(1.0);
+        let arrow = Arrow::new(circle, source, target, width);
+        let style = Style { colour: MISSED, opacity: 1.0, dashes: Some(dotted(width)) };
         let tooltip = format!("{name}: true but not selected, {score}");
         return style.dress(
             group.set("class", "missed").tooltip(&tooltip),
@@ -136,17 +144,15 @@ fn edge_element(edges: &LearnedEdges, circle: &Circle, edge: &DrawnEdge) -> Elem
     }
     let width = circle.line_width(edges.fraction(source, target));
     let arrow = Arrow::new(circle, source, target, width);
-    let mut tooltip = format!("{name}: {score}");
-    if edges.signs.is_some() {
-        tooltip.push_str(&format!(", {} effect", sign_name(sign)));
-    }
-    match standing {
-        Standing::Correct => tooltip.push_str(", correct"),
-        Standing::False => tooltip.push_str(", not in the truth"),
-        Standing::Learned | Standing::Missed => {}
-    }
+    let sign_words = edges.signs.map_or(String::new(), |_| format!(", {} effect", sign_name(sign)));
+    let verdict = match standing {
+        Standing::Correct => ", correct",
+        Standing::False => ", not in the truth",
+        Standing::Learned | Standing::Missed => "",
+    };
+    let tooltip = format!("{name}: {score}{sign_words}{verdict}");
     let dashes = (standing == Standing::False).then(|| dashed(width));
-    let style = Style { colour: sign_colour(sign), opacity: circle.opacity, dashes };
+    let style = Style { colour: sign_colour(sign), opacity, dashes };
     style.dress(group.set("class", "edge").tooltip(&tooltip), arrow.line(), arrow.head())
 }
 
@@ -217,8 +223,11 @@ fn legend(edges: &LearnedEdges, circle: &Circle, drawn: &[DrawnEdge]) -> Legend 
     }
     if edges.signs.is_some() {
         legend.heading("effect of source on target");
+        let occurs = |sign| drawn.iter().any(|edge| edges.sign(edge.source, edge.target) == sign);
         for sign in [EffectSign::Positive, EffectSign::Negative, EffectSign::Unknown] {
-            legend.entry(plain(sign_colour(sign)).sample(2.5), sign_name(sign));
+            if sign != EffectSign::Unknown || occurs(sign) {
+                legend.entry(plain(sign_colour(sign)).sample(2.5), sign_name(sign));
+            }
         }
     }
     if edges.truth.is_some() {
@@ -242,7 +251,7 @@ fn words<'a>(edges: &LearnedEdges, options: &GraphOptions<'a>, drawn: &[DrawnEdg
     let selected: Vec<_> = drawn.iter().filter(|edge| edge.standing != Standing::Missed).collect();
     let which = match options.selection {
         EdgeSelection::AtLeast(threshold) => {
-            format!("{} at least {}", edges.score_name, edges.score_text(threshold))
+            format!("{} at least {threshold}", edges.score_name)
         }
         EdgeSelection::Strongest(_) => format!("highest {}", edges.score_name),
     };
@@ -250,9 +259,10 @@ fn words<'a>(edges: &LearnedEdges, options: &GraphOptions<'a>, drawn: &[DrawnEdg
     let strongest: Vec<String> = (selected.iter().rev().take(5))
         .map(|edge| edges.edge_name(edge.source, edge.target))
         .collect();
-    let mut description = format!("Directed graph of {n} variables with {subtitle}.");
-    if !strongest.is_empty() {
-        description.push_str(&format!(" Strongest: {}.", strongest.join(", ")));
-    }
+    let strongest = match strongest.join(", ") {
+        names if names.is_empty() => names,
+        names => format!(" Strongest: {names}."),
+    };
+    let description = format!("Directed graph of {n} variables with {subtitle}.{strongest}");
     Words { title: options.title, subtitle, description }
 }

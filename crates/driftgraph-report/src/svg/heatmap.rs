@@ -3,8 +3,8 @@
 use super::colour;
 use super::element::{Element, PathData};
 use super::legend::Legend;
-use super::page::{MARGIN, Words, axis_title, sheet};
-use super::text::{Anchor, label, shortened, text_width};
+use super::page::{MARGIN, Words, faint_label, sheet};
+use super::text::{Anchor, coloured_label, label, shortened, text_width};
 use crate::{LearnedEdges, ReportError};
 
 /// Room for one axis title.
@@ -12,11 +12,13 @@ const AXIS_TITLE: f64 = 22.0;
 /// Space between labels and cells.
 const GAP: f64 = 6.0;
 /// Longest label in pixels; the whole name is in its tooltip.
-const LABEL_LIMIT: f64 = 120.0;
+const LABEL_LIMIT: f64 = 150.0;
 /// Scores below this share of the full scale round to zero and are left to the background.
 const INVISIBLE: f64 = 0.005;
 /// Width and greatest height of the colour scale in the legend.
 const SCALE: (f64, f64) = (16.0, 180.0);
+/// Room for the heading above the colour scale and the space below it.
+const SCALE_FRAME: f64 = 38.0;
 
 /// Draws the scores `[source, target]` as a heat map, light = absent and dark = certain.
 ///
@@ -25,15 +27,14 @@ const SCALE: (f64, f64) = (16.0, 180.0);
 pub fn heatmap_svg(edges: &LearnedEdges, title: &str) -> Result<String, ReportError> {
     edges.check()?;
     let n = edges.n_variables();
-    let subtitle =
-        format!("{} of every edge from source (row) to target (column)", edges.score_name);
+    let subtitle = format!("{} from source (row) to target (column)", edges.score_name);
     let words = Words { title, subtitle, description: description(edges) };
     let frame = Frame::new(edges, words.height());
     let legend = key(edges);
-    let scale_height = (frame.side - legend.height() - 30.0).clamp(80.0, SCALE.1);
+    let scale_height = (frame.side - legend.height() - SCALE_FRAME).clamp(80.0, SCALE.1);
     let legend_x = frame.left + frame.side.max(frame.overhang) + 28.0;
     let legend_width = legend.width().max(1.06 * text_width(edges.score_name, 12.0));
-    let legend_height = 30.0 + scale_height + legend.height();
+    let legend_height = SCALE_FRAME + scale_height + legend.height();
     let width = legend_x + legend_width + MARGIN;
     let height = frame.top + frame.side.max(legend_height) + MARGIN;
 
@@ -48,7 +49,7 @@ pub fn heatmap_svg(edges: &LearnedEdges, title: &str) -> Result<String, ReportEr
         svg.push(true_edge_outlines(edges, &frame));
     }
     svg.push(colour_scale(edges, legend_x, frame.top, scale_height));
-    svg.push(legend.draw(legend_x, frame.top + 30.0 + scale_height));
+    svg.push(legend.draw(legend_x, frame.top + SCALE_FRAME + scale_height));
     Ok(svg.into_svg())
 }
 
@@ -63,6 +64,8 @@ struct Frame {
     turn: f64,
     /// How far column labels reach from the left edge of the matrix.
     overhang: f64,
+    /// Height of the column labels and the gap below them.
+    label_band: f64,
     left: f64,
     top: f64,
     /// Width and height of the matrix.
@@ -85,13 +88,15 @@ impl Frame {
         };
         let (sine, cosine) = libm::sincos(turn.to_radians());
         let side = n * cell;
+        let label_band = longest * sine + 0.7 * font + GAP;
         Self {
             cell,
             font,
             turn,
             overhang: side - 0.5 * cell + longest * cosine,
             left: MARGIN + AXIS_TITLE + longest + GAP,
-            top: header + AXIS_TITLE + longest * sine + 0.7 * font + GAP,
+            top: header + AXIS_TITLE + label_band,
+            label_band,
             side,
             labels,
         }
@@ -120,19 +125,12 @@ impl Frame {
 
 fn axis_titles(frame: &Frame) -> Element {
     let middle = 0.5 * frame.side;
-    let labels_height = frame.top - AXIS_TITLE;
-    let header = labels_height - label_band(frame);
+    let above = (frame.left + middle, frame.top - frame.label_band - 0.6 * AXIS_TITLE);
     let (x, y) = (MARGIN + 0.5 * AXIS_TITLE, frame.top + middle);
     let turn = format!("rotate(-90 {x:.2} {y:.2})");
     Element::new("g")
-        .with(axis_title(frame.left + middle, header + 0.4 * AXIS_TITLE, "target"))
-        .with(axis_title(x, y, "source").set("transform", &turn))
-}
-
-/// Height of the column labels and the gap below them.
-fn label_band(frame: &Frame) -> f64 {
-    let longest = frame.labels.iter().map(|label| text_width(label, frame.font));
-    longest.fold(0.0, f64::max) * libm::sin(frame.turn.to_radians()) + 0.7 * frame.font + GAP
+        .with(faint_label(above, Anchor::Middle).text("target"))
+        .with(faint_label((x, y), Anchor::Middle).set("transform", &turn).text("source"))
 }
 
 fn row_labels(edges: &LearnedEdges, frame: &Frame) -> Element {
@@ -192,13 +190,11 @@ fn cells(edges: &LearnedEdges, frame: &Frame) -> Element {
         let font = 0.28 * frame.cell;
         if font >= 9.0 && text_width(&value, font) < 0.9 * frame.cell {
             let middle = 0.5 * frame.cell;
-            let (x, y) = (frame.x(column) + middle, frame.y(row) + middle);
+            let place = (frame.x(column) + middle, frame.y(row) + middle);
+            let ink = colour::text_on_ramp(fraction);
             // Numbers let the pointer through to the tooltip of their cell.
-            let number = Element::new("text")
-                .place(&[("x", x), ("y", y + 0.35 * font), ("font-size", font)])
-                .set("text-anchor", "middle")
-                .set("pointer-events", "none")
-                .set("fill", colour::text_on_ramp(fraction));
+            let number =
+                coloured_label(place, font, Anchor::Middle, ink).set("pointer-events", "none");
             group.push(number.text(&value));
         }
     }
@@ -215,8 +211,9 @@ fn self_edge_marks(frame: &Frame, n: usize) -> Element {
 }
 
 fn corner_mark(marks: PathData, x: f64, y: f64, cell: f64) -> PathData {
-    let inset = (0.06 * cell).clamp(0.5, 2.0);
-    let leg = (0.3 * cell).clamp(3.0, 8.0);
+    // Inside the outline of a true edge.
+    let inset = (0.11 * cell).clamp(1.5, 4.5);
+    let leg = (0.24 * cell).clamp(2.5, 8.0);
     let corner = [x + cell - inset - leg, y + inset];
     marks.then('M', &corner).then('h', &[leg]).then('v', &[leg]).then('z', &[])
 }

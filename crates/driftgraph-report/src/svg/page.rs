@@ -2,7 +2,7 @@
 
 use super::colour;
 use super::element::Element;
-use super::text::{Anchor, label, shortened, text_width};
+use super::text::{Anchor, coloured_label, label, shortened, text_width};
 
 /// Space around everything.
 pub(crate) const MARGIN: f64 = 16.0;
@@ -57,16 +57,12 @@ pub(crate) fn sheet(width: f64, height: f64, words: &Words) -> Element {
         svg.push(title.set("font-weight", "600").text(&words.visible_title()));
         y += 1.6 * TITLE_FONT;
     }
-    let subtitle = label(MARGIN, y + 0.5 * SUBTITLE_FONT, SUBTITLE_FONT, Anchor::Start);
-    svg.push(subtitle.set("fill-opacity", "0.75").text(&words.subtitle));
+    let place = (MARGIN, y + 0.5 * SUBTITLE_FONT);
+    svg.push(faint_label(place, Anchor::Start).text(&words.subtitle));
     svg
 }
 
-/// A line of text that explains, in the colour for it.
-pub(crate) fn axis_title(x: f64, y: f64, text: &str) -> Element {
-    Element::new("text")
-        .place(&[("x", x), ("y", y + 0.35 * SUBTITLE_FONT), ("font-size", SUBTITLE_FONT)])
-        .set("text-anchor", "middle")
-        .set("fill", colour::FAINT_TEXT)
-        .text(text)
+/// An empty line of text that explains others.
+pub(crate) fn faint_label(place: (f64, f64), anchor: Anchor) -> Element {
+    coloured_label(place, SUBTITLE_FONT, anchor, colour::FAINT_TEXT)
 }

@@ -21,13 +21,23 @@ impl Anchor {
     }
 }
 
-/// A line of text with its vertical middle at `y`.
+/// An empty line of text with its vertical middle at `y`, in the usual colour.
 pub(crate) fn label(x: f64, y: f64, font: f64, anchor: Anchor) -> Element {
+    coloured_label((x, y), font, anchor, colour::TEXT)
+}
+
+/// An empty line of text with its vertical middle at y.
+pub(crate) fn coloured_label(
+    (x, y): (f64, f64),
+    font: f64,
+    anchor: Anchor,
+    colour: &str,
+) -> Element {
     // A capital letter is about 0.7 em high; `dominant-baseline` is not drawn alike everywhere.
     Element::new("text")
         .place(&[("x", x), ("y", y + 0.35 * font), ("font-size", font)])
         .set("text-anchor", anchor.keyword())
-        .set("fill", colour::TEXT)
+        .set("fill", colour)
 }
 
 /// A guess of the width of a text in pixels, rather too wide than too narrow.

@@ -5,8 +5,10 @@
 
 use super::curve::Point;
 
-/// Up to here nodes are large enough to show their edges one by one.
+/// Up to here every node has room for a name beside or inside it.
 const FEW: usize = 20;
+/// Radius of a node that holds its name.
+pub(super) const NAMED_RADIUS: f64 = 22.0;
 
 /// Positions of the nodes and the sizes that go with their number.
 #[derive(Debug, Clone)]
@@ -15,15 +17,15 @@ pub(super) struct Circle {
     pub(super) n: usize,
     radius: f64,
     pub(super) node_radius: f64,
+    pub(super) names_inside: bool,
     pub(super) font: f64,
     /// Widths of the weakest and strongest line.
     pub(super) widths: (f64, f64),
-    pub(super) opacity: f64,
 }
 
 impl Circle {
-    /// A circle around the origin for `n` nodes.
-    pub(super) fn new(n: usize) -> Self {
+    /// A circle around the origin for `n` nodes, which may hold their names if they are few.
+    pub(super) fn new(n: usize, names_fit: bool) -> Self {
         let count = n as f64;
         let few = n <= FEW;
         let radius = match n {
@@ -37,15 +39,19 @@ impl Circle {
             centre: Point { x: 0.0, y: 0.0 },
             n,
             radius,
-            node_radius: if few { 22.0 } else { (0.22 * spacing).clamp(4.0, 13.0) },
+            node_radius: match few {
+                true if names_fit => NAMED_RADIUS,
+                true => 13.0,
+                false => (0.22 * spacing).clamp(4.0, 11.0),
+            },
+            names_inside: few && names_fit,
             font: if few { 13.0 } else { (0.45 * spacing).clamp(8.5, 12.0) },
             widths: if few { (1.2, 4.2) } else { (0.6, (0.06 * spacing).clamp(1.6, 3.2)) },
-            opacity: if few { 0.9 } else { 0.65 },
         }
     }
 
-    /// Whether nodes are large enough to hold a short name.
-    pub(super) fn has_large_nodes(&self) -> bool {
+    /// Whether names are written level; many names only fit along rays.
+    pub(super) fn has_level_names(&self) -> bool {
         self.n <= FEW
     }
 
@@ -68,7 +74,7 @@ impl Circle {
 
     /// How far a loop reaches from its node's border.
     pub(super) fn loop_reach(&self) -> f64 {
-        1.05 * self.node_radius + 4.0
+        0.9 * self.node_radius + 8.0
     }
 
     /// Width of a line for a score between 0 and 1.
@@ -84,9 +90,11 @@ mod tests {
     #[test]
     fn nodes_never_touch() {
         for n in 2..=300 {
-            let circle = Circle::new(n);
-            let apart = circle.position(0).distance(circle.position(1));
-            assert!(apart > 2.0 * circle.node_radius + 10.0, "{n}");
+            for names_fit in [false, true] {
+                let circle = Circle::new(n, names_fit);
+                let apart = circle.position(0).distance(circle.position(1));
+                assert!(apart > 2.0 * circle.node_radius + 10.0, "{n}");
+            }
         }
     }
 }

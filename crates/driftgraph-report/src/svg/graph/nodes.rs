@@ -1,13 +1,20 @@
 //! The nodes with their names: inside where all of them fit, else around the circle.
 
-use super::circle::Circle;
+use super::circle::{Circle, NAMED_RADIUS};
 use super::curve::Point;
 use crate::svg::colour;
 use crate::svg::element::Element;
 use crate::svg::text::{Anchor, label, shortened, text_width};
 
 /// Longest name in pixels; the whole one is in its tooltip.
-const LABEL_LIMIT: f64 = 110.0;
+const LABEL_LIMIT: f64 = 150.0;
+
+const INSIDE_FONT: f64 = 12.5;
+
+/// Whether all names are short enough to be written into nodes.
+pub(super) fn fit_inside(names: &[String]) -> bool {
+    names.iter().all(|name| text_width(name, INSIDE_FONT) <= 1.75 * NAMED_RADIUS)
+}
 
 /// Names as shown, and where.
 #[derive(Debug, Clone)]
@@ -38,17 +45,14 @@ pub(super) struct Extent {
 impl Labels {
     /// Chooses the place of all names together, so that the picture stays even.
     pub(super) fn new(circle: &Circle, names: &[String], has_loops: bool) -> Self {
-        let inside_font = 12.5;
-        let room = 1.75 * circle.node_radius;
-        let fits = |name: &String| text_width(name, inside_font) <= room;
-        if circle.has_large_nodes() && names.iter().all(fits) {
-            return Self { texts: names.to_vec(), font: inside_font, placement: Placement::Inside };
+        if circle.names_inside {
+            return Self { texts: names.to_vec(), font: INSIDE_FONT, placement: Placement::Inside };
         }
         let font = circle.font;
         let texts = names.iter().map(|name| shortened(name, font, LABEL_LIMIT)).collect();
         let past_loop = if has_loops { circle.loop_reach() } else { 0.0 };
         let offset = circle.node_radius + past_loop + 5.0;
-        let level = circle.has_large_nodes();
+        let level = circle.has_level_names();
         let placement = if level { Placement::Beside(offset) } else { Placement::AlongRay(offset) };
         Self { texts, font, placement }
     }
@@ -92,7 +96,7 @@ impl Labels {
                 .place(&[("cx", x), ("cy", y), ("r", circle.node_radius)])
                 .set("fill", "#f3f5f8")
                 .set("stroke", colour::TEXT)
-                .at("stroke-width", if circle.has_large_nodes() { 1.5 } else { 1.0 });
+                .at("stroke-width", if circle.has_level_names() { 1.5 } else { 1.0 });
             let text = self.place(circle, node).text(&self.texts[node]);
             group.push(Element::new("g").set("class", "node").tooltip(name).with(disc).with(text));
         }
