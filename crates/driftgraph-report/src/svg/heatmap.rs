@@ -4,15 +4,13 @@ use super::colour;
 use super::element::{Element, PathData};
 use super::legend::Legend;
 use super::page::{MARGIN, Words, faint_label, sheet};
-use super::text::{Anchor, coloured_label, label, shortened, text_width};
+use super::text::{Anchor, LABEL_EMS, coloured_label, label, shortened, text_width};
 use crate::{LearnedEdges, ReportError};
 
 /// Room for one axis title.
 const AXIS_TITLE: f64 = 22.0;
 /// Space between labels and cells.
 const GAP: f64 = 6.0;
-/// Longest label in pixels; the whole name is in its tooltip.
-const LABEL_LIMIT: f64 = 150.0;
 /// Scores below this share of the full scale round to zero and are left to the background.
 const INVISIBLE: f64 = 0.005;
 /// Width and greatest height of the colour scale in the legend.
@@ -75,10 +73,10 @@ struct Frame {
 impl Frame {
     fn new(edges: &LearnedEdges, header: f64) -> Self {
         let n = edges.n_variables() as f64;
-        let cell = (560.0 / n).clamp(8.0, 46.0);
-        let font = (0.72 * cell).clamp(6.5, 13.0);
+        let cell = (560.0 / n).clamp(9.5, 46.0);
+        let font = (0.72 * cell).clamp(7.0, 13.0);
         let labels: Vec<String> =
-            edges.names.iter().map(|name| shortened(name, font, LABEL_LIMIT)).collect();
+            edges.names.iter().map(|name| shortened(name, font, LABEL_EMS * font)).collect();
         let longest = labels.iter().map(|label| text_width(label, font)).fold(0.0, f64::max);
         // Slanted labels need room of their own height along the row, upright ones least of all.
         let turn = match cell {

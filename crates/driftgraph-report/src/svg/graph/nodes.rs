@@ -4,10 +4,7 @@ use super::circle::{Circle, NAMED_RADIUS};
 use super::curve::Point;
 use crate::svg::colour;
 use crate::svg::element::Element;
-use crate::svg::text::{Anchor, label, shortened, text_width};
-
-/// Longest name in pixels; the whole one is in its tooltip.
-const LABEL_LIMIT: f64 = 150.0;
+use crate::svg::text::{Anchor, LABEL_EMS, label, shortened, text_width};
 
 const INSIDE_FONT: f64 = 12.5;
 
@@ -49,7 +46,7 @@ impl Labels {
             return Self { texts: names.to_vec(), font: INSIDE_FONT, placement: Placement::Inside };
         }
         let font = circle.font;
-        let texts = names.iter().map(|name| shortened(name, font, LABEL_LIMIT)).collect();
+        let texts = names.iter().map(|name| shortened(name, font, LABEL_EMS * font)).collect();
         let past_loop = if has_loops { circle.loop_reach() } else { 0.0 };
         let offset = circle.node_radius + past_loop + 5.0;
         let level = circle.has_level_names();
