@@ -88,8 +88,8 @@ fn with_ends(
     all
 }
 
-/// The posterior's values at the rows a batch touches.
-#[derive(Debug, Clone, Default)]
+/// Values (or gradients) of the posterior's parameters, of all rows or of those a batch touches.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LocalValues {
     /// `[point, variable]`.
     pub means: Vec<f64>,

@@ -1,0 +1,151 @@
+//! A finished bridge fit: what was learned, by name.
+
+use std::ops::ControlFlow;
+
+use super::error::BridgeError;
+use super::settings::CheckedBridgeSettings;
+use super::state::BridgeState;
+use super::trainer::{BridgeProgress, BridgeTrainer, StopReason};
+use crate::SeriesSet;
+use crate::fitted::log_odds::{PathSums, closed_form_log_odds};
+use crate::graph::prior::EdgePrior;
+use crate::objective::elbo::ElboTerms;
+use crate::posterior::bridge::BridgePosterior;
+use crate::posterior::bridge::gated::GatedMatrix;
+
+/// The result of a bridge fit.
+#[derive(Debug, Clone)]
+pub struct BridgeFit {
+    trainer: BridgeTrainer,
+    stop: StopReason,
+    terms: Option<ElboTerms>,
+    lagged_log_odds: Vec<f64>,
+    instant_log_odds: Option<Vec<f64>>,
+}
+
+/// Fits the bridge posterior from start to end.
+pub fn fit_bridge(
+    data: &SeriesSet,
+    knowledge: &EdgePrior,
+    settings: CheckedBridgeSettings,
+    observer: &mut dyn FnMut(&BridgeProgress, &BridgeTrainer) -> ControlFlow<()>,
+) -> Result<BridgeFit, BridgeError> {
+    let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
+    let stop = trainer.run(observer)?;
+    Ok(BridgeFit::new(trainer, stop))
+}
+
+impl BridgeFit {
+    /// Ends training where it is, and computes the scores of all edges.
+    pub fn new(mut trainer: BridgeTrainer, stop: StopReason) -> Self {
+        let terms = trainer.full_elbo();
+        let (model, state) = (trainer.model(), trainer.state());
+        let sums = PathSums::new(trainer.layout(), model.increment_scales(), &state.paths);
+        let odds = closed_form_log_odds(model, &state.parameters, &sums);
+        Self {
+            stop,
+            terms,
+            lagged_log_odds: odds.lagged,
+            instant_log_odds: odds.instant,
+            trainer,
+        }
+    }
+
+    /// Why training ended.
+    pub fn stop_reason(&self) -> StopReason {
+        self.stop
+    }
+
+    /// Whether a whole cycle of training changed next to nothing.
+    pub fn converged(&self) -> bool {
+        self.stop == StopReason::Converged
+    }
+
+    /// Terms of the ELBO over all data; `None` where they are not finite.
+    pub fn terms(&self) -> Option<ElboTerms> {
+        self.terms
+    }
+
+    /// The training state, with the history of the ELBO.
+    pub fn state(&self) -> &BridgeState {
+        self.trainer.state()
+    }
+
+    /// The trainer, to go on training or to read its model.
+    pub fn trainer(&self) -> &BridgeTrainer {
+        &self.trainer
+    }
+
+    /// Names of the variables.
+    pub fn variables(&self) -> &[String] {
+        self.trainer.variables()
+    }
+
+    /// The posterior of the paths, standardised.
+    pub fn posterior(&self) -> BridgePosterior {
+        BridgePosterior {
+            layout: self.trainer.layout().clone(),
+            values: self.trainer.state().paths.clone(),
+        }
+    }
+
+    /// Closed-form log-odds of the lagged edges, `[source, target]`; infinite where not learned.
+    pub fn lagged_log_odds(&self) -> &[f64] {
+        &self.lagged_log_odds
+    }
+
+    /// Closed-form log-odds of the instantaneous edges, where they were fitted.
+    pub fn instant_log_odds(&self) -> Option<&[f64]> {
+        self.instant_log_odds.as_deref()
+    }
+
+    /// Probabilities q(G) of the lagged edges, `[source, target]`, as training left them.
+    pub fn lagged_probabilities(&self) -> Vec<f64> {
+        self.trainer.edge_probabilities()
+    }
+
+    /// Probabilities q(G) of the instantaneous edges, where they were fitted.
+    pub fn instant_probabilities(&self) -> Option<Vec<f64>> {
+        let model = self.trainer.model();
+        let logits = model.instant()?.edge_logits.of(&self.trainer.state().parameters);
+        let rules = model.instant_prior().rules();
+        Some(crate::graph::posterior::edge_probabilities(logits, rules))
+    }
+
+    /// Mean lagged effects given their edges, in increment scales per unit of time.
+    pub fn lagged_effects(&self) -> &[f64] {
+        self.effects(self.trainer.model().lagged())
+    }
+
+    /// Mean instantaneous effects given their edges, where they were fitted.
+    pub fn instant_effects(&self) -> Option<&[f64]> {
+        self.trainer.model().instant().map(|instant| self.effects(instant))
+    }
+
+    fn effects(&self, matrix: &GatedMatrix) -> &[f64] {
+        matrix.effects(&self.trainer.state().parameters)
+    }
+
+    /// One score per edge: how strongly the data speak for any influence of source on target.
+    ///
+    /// The lagged log-odds where nothing instantaneous was fitted. Else softplus(lagged) +
+    /// softplus(instantaneous in either direction, whichever is larger): Gaussian innovations cannot
+    /// say in which direction an instantaneous effect goes.
+    pub fn combined_scores(&self) -> Vec<f64> {
+        combined_scores(&self.lagged_log_odds, self.instant_log_odds.as_deref())
+    }
+}
+
+/// See [`BridgeFit::combined_scores`].
+pub fn combined_scores(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> {
+    use crate::nn::real::Real;
+    let Some(instant) = instant else { return lagged.to_vec() };
+    let n = lagged.len().isqrt();
+    (0..n * n)
+        .map(|idx| {
+            let (source, target) = (idx / n, idx % n);
+            let either = instant[idx].max(instant[target * n + source]);
+            lagged[idx].softplus() + either.softplus()
+        })
+        .collect()
+}

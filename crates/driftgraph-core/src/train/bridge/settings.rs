@@ -1,0 +1,232 @@
+//! Settings of a bridge fit with their defaults and checks.
+
+use super::error::{BridgeError, SettingProblem};
+use crate::graph::density::GraphDensity;
+use crate::objective::observation::ObservationNoise;
+use crate::posterior::bridge::innovation::InnovationLaw;
+
+/// The scale of the observation noise, relative to each variable's deviation.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum NoiseScale {
+    /// Learned where moments of the data can tell it from the process, else fixed at 0.01.
+    #[default]
+    Auto,
+    /// Learned per variable.
+    Learned,
+    /// Fixed.
+    Fixed {
+        /// The scale; positive.
+        scale: f64,
+    },
+}
+
+/// Largest learning rates of the model's parts.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rates {
+    /// Linear effects, offsets and slab scales.
+    pub effects: f64,
+    /// Edge logits.
+    pub graph: f64,
+    /// Paths, diffusion, noise and initial law.
+    pub paths: f64,
+    /// Networks.
+    pub nets: f64,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self { effects: 1e-2, graph: 3e-2, paths: 2e-2, nets: 5e-3 }
+    }
+}
+
+/// Everything that can be chosen about a bridge fit.
+///
+/// | setting | default | range | meaning |
+/// | --- | --- | --- | --- |
+/// | `seed` | 0 | any | decides batches, samples and initial networks |
+/// | `step_size` | median gap | positive | longest step of a grid, in the data's unit of time |
+/// | `density` | per source, Beta(0.5, 5) | positive | prior of the lagged graph |
+/// | `instantaneous` | false | | whether variables act on each other within a step |
+/// | `instant_density` | common, Beta(0.5, 5) | positive | prior of the instantaneous graph |
+/// | `innovations` | Gaussian | | law of what a step adds beyond its drift |
+/// | `noise_scale` | auto | positive | scale of the observation noise |
+/// | `noise` | by scale | | Gaussian where the scale is learned, else Laplace, unless given |
+/// | `batch_numbers` | 12000 | at least 1 | numbers (steps x variables) per training step |
+/// | `schedule_steps` | 800 | at least 20 | steps of the first cycle of learning rates |
+/// | `max_steps` | 10 cycles | at least 1 | most steps in all |
+/// | `elbo_tolerance` | 0.002 | positive | relative change of the ELBO that counts as none |
+/// | `edge_tolerance` | 0.02 | positive | mean change of edge probabilities that counts as none |
+/// | `min_scale` | 0.001 | positive, below 1 | floor of diffusion (relative to increments) and noise |
+/// | `patience` | 20 | at least 1 | steps in a row that may fail |
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BridgeSettings {
+    /// Decides batches, samples and initial networks.
+    pub seed: u64,
+    /// Longest step of a grid, in the data's unit of time; the median gap when not given.
+    pub step_size: Option<f64>,
+    /// Prior of the lagged graph.
+    pub density: GraphDensity,
+    /// Whether variables act on each other within a step.
+    pub instantaneous: bool,
+    /// Prior of the instantaneous graph.
+    pub instant_density: GraphDensity,
+    /// Law of what a step adds beyond its drift.
+    pub innovations: InnovationLaw,
+    /// Scale of the observation noise.
+    pub noise_scale: NoiseScale,
+    /// Law of the observation noise; Gaussian where its scale is learned, else Laplace.
+    pub noise: Option<ObservationNoise>,
+    /// Numbers (steps x variables) per training step, about.
+    pub batch_numbers: usize,
+    /// Steps of the first cycle of learning rates.
+    pub schedule_steps: u64,
+    /// Most steps in all; ten first cycles when not given.
+    pub max_steps: Option<u64>,
+    /// Relative change of the ELBO over a window that counts as none.
+    pub elbo_tolerance: f64,
+    /// Mean change of edge probabilities over a window that counts as none.
+    pub edge_tolerance: f64,
+    /// Floor of diffusions (relative to increments) and noise scales.
+    pub min_scale: f64,
+    /// Steps in a row that may fail before the fit is given up.
+    pub patience: u32,
+    /// Largest learning rates.
+    pub rates: Rates,
+}
+
+impl Default for BridgeSettings {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            step_size: None,
+            density: GraphDensity::default(),
+            instantaneous: false,
+            instant_density: GraphDensity::Common { alpha: 0.5, beta: 5.0 },
+            innovations: InnovationLaw::Gaussian,
+            noise_scale: NoiseScale::Auto,
+            noise: None,
+            batch_numbers: 12_000,
+            schedule_steps: 800,
+            max_steps: None,
+            elbo_tolerance: 2e-3,
+            edge_tolerance: 2e-2,
+            min_scale: 1e-3,
+            patience: 20,
+            rates: Rates::default(),
+        }
+    }
+}
+
+impl BridgeSettings {
+    /// Checks every range, all at once.
+    pub fn check(self) -> Result<CheckedBridgeSettings, BridgeError> {
+        let mut problems = Vec::new();
+        let mut check = |fine: bool, setting, condition, found| {
+            if !fine {
+                problems.push(SettingProblem { setting, condition, found });
+            }
+        };
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let count = |value: u64| value as f64;
+        if let Some(step_size) = self.step_size {
+            check(positive(step_size), "step_size", "positive and finite", step_size);
+        }
+        if let NoiseScale::Fixed { scale } = self.noise_scale {
+            check(positive(scale), "noise_scale", "positive and finite", scale);
+        }
+        for (density, names) in [
+            (self.density, ["density.alpha", "density.beta", "density.sparsity"]),
+            (
+                self.instant_density,
+                ["instant_density.alpha", "instant_density.beta", "instant_density.sparsity"],
+            ),
+        ] {
+            if let Some((name, found)) = density.bad_value() {
+                let [alpha, beta, sparsity] = names;
+                match name {
+                    "alpha" => check(false, alpha, "positive and finite", found),
+                    "beta" => check(false, beta, "positive and finite", found),
+                    _ => check(false, sparsity, "finite", found),
+                }
+            }
+        }
+        for (name, value) in [
+            ("elbo_tolerance", self.elbo_tolerance),
+            ("edge_tolerance", self.edge_tolerance),
+            ("rates.effects", self.rates.effects),
+            ("rates.graph", self.rates.graph),
+            ("rates.paths", self.rates.paths),
+            ("rates.nets", self.rates.nets),
+        ] {
+            check(positive(value), name, "positive and finite", value);
+        }
+        let floor = self.min_scale;
+        check(positive(floor) && floor < 1.0, "min_scale", "positive and below 1", floor);
+        for (name, value, min, condition) in [
+            ("batch_numbers", self.batch_numbers as u64, 1, "at least 1"),
+            ("schedule_steps", self.schedule_steps, 20, "at least 20"),
+            ("max_steps", self.max_steps.unwrap_or(1), 1, "at least 1"),
+            ("patience", u64::from(self.patience), 1, "at least 1"),
+        ] {
+            check(value >= min, name, condition, count(value));
+        }
+        if problems.is_empty() {
+            Ok(CheckedBridgeSettings(self))
+        } else {
+            Err(BridgeError::Settings { problems })
+        }
+    }
+}
+
+/// Settings that passed their check.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(transparent)]
+pub struct CheckedBridgeSettings(BridgeSettings);
+
+impl CheckedBridgeSettings {
+    /// The settings as they were given.
+    pub fn get(&self) -> &BridgeSettings {
+        &self.0
+    }
+
+    /// Most steps in all.
+    pub fn max_steps(&self) -> u64 {
+        self.0.max_steps.unwrap_or(10 * self.0.schedule_steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_wrong_is_said_at_once() {
+        let settings = BridgeSettings {
+            step_size: Some(-1.0),
+            density: GraphDensity::PerSource { alpha: 0.0, beta: 1.0 },
+            min_scale: 2.0,
+            batch_numbers: 0,
+            ..BridgeSettings::default()
+        };
+        assert_eq!(
+            settings.check().unwrap_err().to_string(),
+            "`step_size` must be positive and finite, found -1; \
+             `density.alpha` must be positive and finite, found 0; \
+             `min_scale` must be positive and below 1, found 2; \
+             `batch_numbers` must be at least 1, found 0"
+        );
+        assert!(BridgeSettings::default().check().is_ok());
+    }
+
+    #[test]
+    fn settings_survive_a_file() {
+        let settings = BridgeSettings { seed: 7, ..BridgeSettings::default() };
+        let text = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<BridgeSettings>(&text).unwrap(), settings);
+        assert_eq!(serde_json::from_str::<BridgeSettings>("{}").unwrap(), BridgeSettings::default());
+        assert!(serde_json::from_str::<BridgeSettings>("{\"sede\": 7}").is_err());
+    }
+}

@@ -1,0 +1,374 @@
+//! The training loop of the bridge, step by step.
+
+use std::ops::ControlFlow;
+
+use super::cycle::Cycle;
+use super::error::BridgeError;
+use super::noise_rule::NoiseMoments;
+use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
+use super::state::{BridgeState, Undo};
+use crate::graph::prior::EdgePrior;
+use crate::objective::elbo::ElboTerms;
+use crate::objective::observation::ObservationNoise;
+use crate::posterior::bridge::batch::Batch;
+use crate::posterior::bridge::blocks::{Epoch, n_batches};
+use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
+use crate::posterior::bridge::model::{BridgeModel, BridgeStructure, Workspace};
+use crate::posterior::bridge::{BridgePosterior, SmootherStart};
+use crate::{SeriesSet, Standardizer};
+
+/// Noise scale where it cannot be learned, relative to each variable's deviation; the paper's.
+const FIXED_NOISE: f64 = 0.01;
+/// Fewest steps of series per training step: fewer would leave the matrices' own cost dominant.
+const MIN_BATCH_STEPS: usize = 128;
+
+/// What happened in one training step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BridgeProgress {
+    /// Number of the step, from 0.
+    pub step: u64,
+    /// Steps after which the current cycle ends.
+    pub cycle_end: u64,
+    /// Number of the cycle, from 0.
+    pub cycle: u32,
+    /// Estimate of the ELBO's terms from the batch, with the prior's weight of this step.
+    pub terms: ElboTerms,
+    /// Share of the largest learning rates.
+    pub rate: f64,
+    /// Σ of the lagged edge probabilities.
+    pub expected_edges: f64,
+    /// What was not finite, when the step was not applied and the one before it undone.
+    pub undone: Option<&'static str>,
+}
+
+/// Why training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// A cycle changed next to nothing.
+    Converged,
+    /// The most steps allowed were made.
+    StepLimit,
+    /// The observer asked for it.
+    Stopped,
+}
+
+/// A bridge fit in progress.
+#[derive(Debug, Clone)]
+pub struct BridgeTrainer {
+    settings: CheckedBridgeSettings,
+    variables: Vec<String>,
+    standardizer: Standardizer,
+    noise_moments: Option<NoiseMoments>,
+    model: BridgeModel,
+    layout: BridgeLayout,
+    state: BridgeState,
+    n_batches: usize,
+    epoch: Option<(u64, Epoch)>,
+    work: Workspace,
+    undo: Option<Undo>,
+}
+
+impl BridgeTrainer {
+    /// Standardises the data, lays out the grids and starts the paths with the smoother.
+    ///
+    /// `knowledge` holds the user's rules and log-odds of edges, made with sparsity 0.
+    pub fn new(
+        data: &SeriesSet,
+        knowledge: &EdgePrior,
+        settings: CheckedBridgeSettings,
+    ) -> Result<Self, BridgeError> {
+        if knowledge.n_variables() != data.n_variables() {
+            let (expected, found) = (data.n_variables(), knowledge.n_variables());
+            return Err(BridgeError::OtherKnowledge { expected, found });
+        }
+        let standardizer = Standardizer::fit(data);
+        let chosen = settings.get();
+        let step_size = match chosen.step_size {
+            Some(step_size) => step_size,
+            None => default_step_size(data)?,
+        };
+        let layout = BridgeLayout::new(&standardizer.apply(data), step_size)?;
+        let noise_moments = NoiseMoments::new(&layout);
+        let noise = NoiseModel::new(chosen, noise_moments);
+        let (posterior, start) = BridgePosterior::smoothed(layout, noise.known_variance());
+        let structure = BridgeStructure {
+            density: chosen.density,
+            instant_density: chosen.instantaneous.then_some(chosen.instant_density),
+            innovation: chosen.innovations,
+            noise: noise.law,
+            learn_noise: noise.fixed_scale.is_none(),
+        };
+        let model = BridgeModel::new(structure, knowledge, start.increment_scales.clone());
+        let scales = noise.first_scales(&start);
+        let parameters = model.initial_parameters(&posterior, &scales, chosen.seed);
+        let BridgePosterior { layout, values } = posterior;
+        let cycle = Cycle::first(chosen.schedule_steps);
+        let state = BridgeState::new(parameters, values, layout.n_variables(), cycle);
+        let batch_steps = (chosen.batch_numbers / layout.n_variables()).max(MIN_BATCH_STEPS);
+        Ok(Self {
+            variables: data.variables().to_vec(),
+            standardizer,
+            noise_moments,
+            n_batches: n_batches(&layout, batch_steps),
+            model,
+            layout,
+            state,
+            settings,
+            epoch: None,
+            work: Workspace::default(),
+            undo: None,
+        })
+    }
+
+    /// Goes on from a state of the same data, knowledge and settings.
+    pub fn resume(
+        data: &SeriesSet,
+        knowledge: &EdgePrior,
+        settings: CheckedBridgeSettings,
+        state: BridgeState,
+    ) -> Result<Self, BridgeError> {
+        let mut trainer = Self::new(data, knowledge, settings)?;
+        let fresh = &trainer.state;
+        for (what, expected, found) in [
+            ("parameters", fresh.parameters.len(), state.parameters.len()),
+            ("path values", fresh.paths.means.len(), state.paths.means.len()),
+            ("path values", fresh.paths.correlations.len(), state.paths.correlations.len()),
+        ] {
+            if expected != found {
+                return Err(BridgeError::OtherModel { what, expected, found });
+            }
+        }
+        trainer.state = state;
+        Ok(trainer)
+    }
+
+    /// The state between two steps; enough to [`resume`](Self::resume).
+    pub fn state(&self) -> &BridgeState {
+        &self.state
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &CheckedBridgeSettings {
+        &self.settings
+    }
+
+    /// The model's places and priors.
+    pub fn model(&self) -> &BridgeModel {
+        &self.model
+    }
+
+    /// Grids and observed values.
+    pub fn layout(&self) -> &BridgeLayout {
+        &self.layout
+    }
+
+    /// What the data say about observation noise.
+    pub fn noise_moments(&self) -> Option<NoiseMoments> {
+        self.noise_moments
+    }
+
+    /// The scaling of the data.
+    pub fn standardizer(&self) -> &Standardizer {
+        &self.standardizer
+    }
+
+    /// Names of the variables.
+    pub fn variables(&self) -> &[String] {
+        &self.variables
+    }
+
+    /// Lagged edge probabilities of the moment, `[source, target]`.
+    pub fn edge_probabilities(&self) -> Vec<f64> {
+        let logits = self.model.lagged().edge_logits.of(&self.state.parameters);
+        crate::graph::posterior::edge_probabilities(logits, self.model.lagged_prior().rules())
+    }
+
+    /// Trains until nothing changes, the steps are used up, or the observer breaks.
+    pub fn run(
+        &mut self,
+        observer: &mut dyn FnMut(&BridgeProgress, &Self) -> ControlFlow<()>,
+    ) -> Result<StopReason, BridgeError> {
+        loop {
+            if self.state.step == self.state.cycle.end() {
+                self.finish_cycle();
+                if self.state.converged {
+                    return Ok(StopReason::Converged);
+                }
+            }
+            if self.state.step >= self.settings.max_steps() {
+                return Ok(StopReason::StepLimit);
+            }
+            let progress = self.step()?;
+            if observer(&progress, self).is_break() {
+                return Ok(StopReason::Stopped);
+            }
+        }
+    }
+
+    /// One step: evaluate a batch, and apply its gradient if everything is finite.
+    pub fn step(&mut self) -> Result<BridgeProgress, BridgeError> {
+        self.open_window();
+        let (batch, weight) = self.next_batch();
+        let (step, cycle) = (self.state.step, self.state.cycle);
+        let prior_weight = cycle.prior_weight(step);
+        let evaluated = self.evaluate(&batch, weight, prior_weight);
+        let (terms, undone) = match evaluated {
+            Ok(terms) => {
+                let chosen = self.settings.get();
+                let rates = (&chosen.rates, chosen.min_scale);
+                self.undo = Some(self.state.apply(&self.model, rates, batch, &self.work));
+                self.state.n_failed = 0;
+                self.state.elbo_history.push(terms.elbo());
+                (terms, None)
+            }
+            Err(term) => {
+                self.state.undo(self.undo.take(), self.model.n_variables());
+                if self.state.n_failed >= self.settings.get().patience {
+                    return Err(BridgeError::Diverged {
+                        step,
+                        term,
+                        attempts: self.state.n_failed,
+                        last_finite_elbo: self.state.elbo_history.last().copied(),
+                    });
+                }
+                (ElboTerms::default(), Some(term))
+            }
+        };
+        self.state.step += 1;
+        Ok(BridgeProgress {
+            step,
+            cycle_end: cycle.end(),
+            cycle: cycle.number,
+            terms,
+            rate: cycle.rate(step),
+            expected_edges: self.edge_probabilities().iter().sum(),
+            undone,
+        })
+    }
+
+    /// The ELBO of all data with the whole prior, batch after batch.
+    pub fn full_elbo(&mut self) -> Option<ElboTerms> {
+        let epoch = Epoch::new(&self.layout, self.n_batches, self.settings.get().seed, 0);
+        let mut total = ElboTerms::default();
+        for idx in 0..epoch.n_batches() {
+            let batch = Batch::new(&self.layout, epoch.batch(idx));
+            let terms = self.evaluate(&batch, 1.0, 1.0).ok()?;
+            total.add_series(&terms);
+            total.graph_kl = terms.graph_kl;
+        }
+        Some(total)
+    }
+
+    /// Terms of a batch, or the name of what is not finite.
+    fn evaluate(
+        &mut self,
+        batch: &Batch,
+        weight: f64,
+        prior_weight: f64,
+    ) -> Result<ElboTerms, &'static str> {
+        let values = (&self.state.parameters[..], &self.state.paths);
+        let terms = self
+            .model
+            .evaluate(&self.layout, (batch, weight), prior_weight, values, &mut self.work)
+            .ok_or("determinant")?;
+        if let Some(term) = terms.non_finite_term() {
+            return Err(term);
+        }
+        let local = &self.work.local_grads;
+        let all = [&self.work.grads, &local.means, &local.log_deviations, &local.correlations];
+        let finite = all.iter().all(|grads| grads.iter().all(|grad| grad.is_finite()));
+        if finite { Ok(terms) } else { Err("gradient") }
+    }
+
+    /// The batch of this step, a function of seed and step alone, and what it stands for.
+    fn next_batch(&mut self) -> (Batch, f64) {
+        let number = self.state.step / self.n_batches as u64;
+        if self.epoch.as_ref().is_none_or(|(dealt, _)| *dealt != number) {
+            let seed = self.settings.get().seed;
+            self.epoch = Some((number, Epoch::new(&self.layout, self.n_batches, seed, number)));
+        }
+        let (_, epoch) = self.epoch.as_ref().expect("the epoch was dealt above");
+        let idx = (self.state.step % self.n_batches as u64) as usize;
+        (Batch::new(&self.layout, epoch.batch(idx)), epoch.n_batches() as f64)
+    }
+
+    fn open_window(&mut self) {
+        if self.state.step == self.state.cycle.window_start() {
+            self.state.window = Some((self.edge_probabilities(), self.state.elbo_history.len()));
+        }
+    }
+
+    /// Judges the cycle that ends here and starts the next.
+    fn finish_cycle(&mut self) {
+        let chosen = self.settings.get();
+        let (elbo_tolerance, edge_tolerance) = (chosen.elbo_tolerance, chosen.edge_tolerance);
+        if let Some((before, start)) = self.state.window.take() {
+            let now = self.edge_probabilities();
+            let change: f64 = before.iter().zip(&now).map(|(a, b)| (a - b).abs()).sum();
+            // Relative to the edges there are: most pairs never change anything.
+            let edges = now.iter().sum::<f64>().max(1.0);
+            let elbo_change = relative_change(&self.state.elbo_history[start..]);
+            self.state.converged =
+                change / edges < edge_tolerance && elbo_change < elbo_tolerance;
+        }
+        self.state.cycle = self.state.cycle.next();
+    }
+}
+
+/// Change from the first to the last third of values, relative to their magnitude.
+fn relative_change(values: &[f64]) -> f64 {
+    let third = values.len() / 3;
+    if third == 0 {
+        return f64::INFINITY;
+    }
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (first, last) = (mean(&values[..third]), mean(&values[values.len() - third..]));
+    (last - first).abs() / last.abs().max(1.0)
+}
+
+/// Law and scale of the observation noise that settings and data ask for.
+#[derive(Debug, Clone, Copy)]
+struct NoiseModel {
+    law: ObservationNoise,
+    fixed_scale: Option<f64>,
+}
+
+impl NoiseModel {
+    fn new(settings: &BridgeSettings, moments: Option<NoiseMoments>) -> Self {
+        let fixed_scale = match settings.noise_scale {
+            NoiseScale::Learned => None,
+            NoiseScale::Fixed { scale } => Some(scale),
+            NoiseScale::Auto => {
+                let learnable = moments.is_some_and(NoiseMoments::identifies_noise);
+                (!learnable).then_some(FIXED_NOISE)
+            }
+        };
+        let usual = match fixed_scale {
+            None => ObservationNoise::Gaussian,
+            Some(_) => ObservationNoise::Laplace,
+        };
+        Self { law: settings.noise.unwrap_or(usual), fixed_scale }
+    }
+
+    /// Variance of the law per squared scale.
+    fn unit_variance(self) -> f64 {
+        match self.law {
+            ObservationNoise::Gaussian => 1.0,
+            ObservationNoise::Laplace => 2.0,
+        }
+    }
+
+    fn known_variance(self) -> Option<f64> {
+        self.fixed_scale.map(|scale| self.unit_variance() * scale * scale)
+    }
+
+    fn first_scales(self, start: &SmootherStart) -> Vec<f64> {
+        (start.levels.iter())
+            .map(|level| {
+                let learned = (level.noise_variance / self.unit_variance()).sqrt();
+                self.fixed_scale.unwrap_or(learned)
+            })
+            .collect()
+    }
+}
