@@ -206,7 +206,7 @@ fn step_backward<R: Real>(
                     let grad_new = grad[idx] * (R::ONE - u) * (R::ONE - n * n);
                     let grad_update = grad[idx] * (previous[idx] - n) * u * (R::ONE - u);
                     let grad_reset = grad_new * new_part[idx] * r * (R::ONE - r);
-                    grad[idx] = grad[idx] * u;
+                    grad[idx] *= u;
                     (reset[idx], update[idx], new[idx]) = (grad_reset, grad_update, grad_new);
                     (reset_part[idx], update_part[idx]) = (grad_reset, grad_update);
                     new_part[idx] = grad_new * r;

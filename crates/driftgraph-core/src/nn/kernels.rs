@@ -4,6 +4,11 @@
 //! time, so that a plain release build is fast everywhere. Products and sums are never fused in
 //! the element-wise loops, so that their bits do not depend on the machine.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a function that is not inlined is not compiled for the wide instructions"
+)]
+
 use std::sync::LazyLock;
 
 use super::real::Real;
@@ -16,10 +21,7 @@ pub const LEAK: f64 = 0.01;
 /// Runs `work` compiled for the widest instructions this machine has.
 #[inline(always)]
 pub fn vectorised<Output>(work: impl FnOnce() -> Output) -> Output {
-    ARCH.dispatch(
-        #[inline(always)]
-        || work(),
-    )
+    ARCH.dispatch(work)
 }
 
 /// A matrix inside a slice, with any strides.

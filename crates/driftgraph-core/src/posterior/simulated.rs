@@ -143,12 +143,11 @@ impl SimulatedPosterior {
         self.drift.prepare(parameters, &mut shared.posterior_drift);
         self.encoder.prepare(parameters, &mut shared.encoder);
         shared.noise_log_scales.clear();
-        match self.noise_log_scales {
-            Some(slot) => shared.noise_log_scales.extend_from_slice(slot.of(parameters)),
-            None => {
-                let log_scale = R::from_f64(self.architecture.noise_scale.ln());
-                shared.noise_log_scales.resize(self.architecture.n_variables, log_scale);
-            }
+        if let Some(slot) = self.noise_log_scales {
+            shared.noise_log_scales.extend_from_slice(slot.of(parameters));
+        } else {
+            let log_scale = R::from_f64(self.architecture.noise_scale.ln());
+            shared.noise_log_scales.resize(self.architecture.n_variables, log_scale);
         }
     }
 

@@ -36,7 +36,7 @@ pub struct TimeScaling {
 impl TimeScaling {
     /// The scaling that a unit, or a length of the whole range, asks for.
     pub fn new(data: &SeriesSet, unit: TimeUnit, span: Option<f64>) -> Self {
-        let all_times = || data.series().iter().flat_map(|series| series.times()).copied();
+        let all_times = || data.series().iter().flat_map(ObservedSeries::times).copied();
         let origin = all_times().fold(f64::INFINITY, f64::min);
         let end = all_times().fold(f64::NEG_INFINITY, f64::max);
         let scale = match (span, unit) {

@@ -24,6 +24,7 @@ impl Rows {
     }
 
     /// The node of row `row` of this block.
+    #[expect(clippy::inline_always, reason = "called once per row inside vectorised loops")]
     #[inline(always)]
     pub(super) fn node(self, row: usize, n_variables: usize) -> usize {
         (row / self.per_node) % n_variables

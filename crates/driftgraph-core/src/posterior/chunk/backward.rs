@@ -29,8 +29,8 @@ impl<R: Real> Chunk<'_, R> {
                 let after = work.layout.state_row(after_idx, place) * d;
                 for idx in 0..d {
                     let observed = plan.values[row * d + idx];
-                    if observed != observed {
-                        // `NaN`: the cell was not observed.
+                    if observed.is_nan() {
+                        // The cell was not observed.
                         continue;
                     }
                     let (z, z_after) = (work.states[before + idx], work.states[after + idx]);
