@@ -1,0 +1,150 @@
+//! One-step predictive log likelihood of series by a Kalman filter with fitted dynamics.
+//!
+//! A step moves z (a row) to z + c * d with d (I - B) = h (b + z A + extra) + innovation. The filter uses the
+//! posterior means of A and B, the innovations' first two moments, and, for a drift that is not
+//! linear, its derivative at the filtered mean (the extended filter).
+
+use crate::nn::kernels::{View, add_product, product};
+use crate::posterior::bridge::layout::{BridgeLayout, SeriesRows};
+use crate::posterior::bridge::linalg::{cholesky, identity, solve_lower};
+
+/// Dynamics in the units of a fit: standardised values, time in the fit's unit.
+#[derive(Debug, Clone)]
+pub struct Dynamics {
+    /// E A, `[source, target]`, in increment scales per time.
+    pub lagged: Vec<f64>,
+    /// (I - E B)^-1, `[source, target]`.
+    pub spread_instantly: Vec<f64>,
+    /// b with the innovations' mean, in increment scales per time.
+    pub offsets: Vec<f64>,
+    /// Variances of the innovations per time, in squared increment scales.
+    pub variances: Vec<f64>,
+    /// Increment scales c.
+    pub scales: Vec<f64>,
+    /// Variances of the observation noise.
+    pub noise_variances: Vec<f64>,
+    /// Means and variances of the initial law.
+    pub initial: (Vec<f64>, Vec<f64>),
+    /// The user's time per unit of the fit.
+    pub time_unit: f64,
+}
+
+/// What the filter knows: mean, and covariance of all variables.
+struct Belief {
+    mean: Vec<f64>,
+    covariance: Vec<f64>,
+}
+
+/// Σ log p(x_k | x_1..k-1) of every series of a layout, the first observation given.
+///
+/// `None` for a series whose predictive covariance is not positive definite.
+pub fn predictive_log_likelihoods(dynamics: &Dynamics, layout: &BridgeLayout) -> Vec<Option<f64>> {
+    use rayon::prelude::*;
+    layout.series().par_iter().map(|rows| filter(dynamics, layout, rows)).collect()
+}
+
+fn filter(dynamics: &Dynamics, layout: &BridgeLayout, rows: &SeriesRows) -> Option<f64> {
+    let d = dynamics.scales.len();
+    let mut belief =
+        Belief { mean: dynamics.initial.0.clone(), covariance: vec![0.0; d * d] };
+    for (idx, variance) in dynamics.initial.1.iter().enumerate() {
+        belief.covariance[idx * (d + 1)] = *variance;
+    }
+    let mut log_likelihood = 0.0;
+    for point in 0..rows.n_points {
+        if point > 0 {
+            let step = layout.step(rows.first_spread + point - 1);
+            belief.predict(dynamics, step * layout.time_unit() / dynamics.time_unit);
+        }
+        let observed = layout.observed_row(rows.first_point + point);
+        let density = belief.update(&dynamics.noise_variances, observed)?;
+        if point > 0 {
+            log_likelihood += density;
+        }
+    }
+    log_likelihood.is_finite().then_some(log_likelihood)
+}
+
+impl Belief {
+    fn predict(&mut self, dynamics: &Dynamics, h: f64) {
+        let d = self.mean.len();
+        let Dynamics { lagged, spread_instantly, offsets, variances, scales, .. } = dynamics;
+        let square = |matrix| View::new(matrix, d, d);
+        // F = I + h A (I - B)^-1 diag(c).
+        let mut transition = vec![0.0; d * d];
+        product(&mut transition, d, square(lagged), square(spread_instantly));
+        let mut drift = vec![0.0; d];
+        for (idx, drift) in drift.iter_mut().enumerate() {
+            let added = (0..d).map(|source| self.mean[source] * lagged[source * d + idx]);
+            *drift = h * (offsets[idx] + added.sum::<f64>());
+        }
+        let mut moved = vec![0.0; d];
+        product(&mut moved, d, View::new(&drift, 1, d), square(spread_instantly));
+        for idx in 0..d {
+            self.mean[idx] += scales[idx] * moved[idx];
+        }
+        for (idx, entry) in transition.iter_mut().enumerate() {
+            *entry = *entry * h * scales[idx % d] + f64::from(u8::from(idx % (d + 1) == 0));
+        }
+        let mut half = vec![0.0; d * d];
+        product(&mut half, d, View::new(&self.covariance, d, d), square(&transition));
+        product(&mut self.covariance, d, square(&transition).t(), square(&half));
+        // Q = diag(c) (I - B)^-T diag(g² h) (I - B)^-1 diag(c).
+        let rooted: Vec<f64> = (spread_instantly.iter().enumerate())
+            .map(|(idx, entry)| entry * (variances[idx / d] * h).sqrt() * scales[idx % d])
+            .collect();
+        add_product(&mut self.covariance, d, square(&rooted).t(), square(&rooted));
+    }
+
+    /// Conditions on the observed cells and returns their log density.
+    fn update(&mut self, noise_variances: &[f64], observed: &[f64]) -> Option<f64> {
+        let d = self.mean.len();
+        let cells: Vec<usize> = (0..d).filter(|&idx| !observed[idx].is_nan()).collect();
+        let n = cells.len();
+        if n == 0 {
+            return Some(0.0);
+        }
+        let mut variance = vec![0.0; n * n];
+        let mut gains = vec![0.0; n * d];
+        for (row, &cell) in cells.iter().enumerate() {
+            let covariances = &self.covariance[cell * d..(cell + 1) * d];
+            gains[row * d..(row + 1) * d].copy_from_slice(covariances);
+            for (col, &other) in cells.iter().enumerate() {
+                variance[row * n + col] = covariances[other];
+            }
+            variance[row * (n + 1)] += noise_variances[cell];
+        }
+        let factor = cholesky(&variance, n)?;
+        let mut surprise: Vec<f64> =
+            cells.iter().map(|&cell| observed[cell] - self.mean[cell]).collect();
+        solve_lower(&factor, n, &mut surprise, 1);
+        solve_lower(&factor, n, &mut gains, d);
+        let gains = View::new(&gains, n, d);
+        let mut shift = vec![0.0; d];
+        product(&mut shift, d, View::new(&surprise, 1, n), gains);
+        self.mean.iter_mut().zip(shift).for_each(|(mean, shift)| *mean += shift);
+        let mut explained = vec![0.0; d * d];
+        product(&mut explained, d, gains.t(), gains);
+        self.covariance.iter_mut().zip(explained).for_each(|(entry, known)| *entry -= known);
+        let squares: f64 = surprise.iter().map(|value| value * value).sum();
+        let log_det: f64 = (0..n).map(|idx| factor[idx * (n + 1)].ln()).sum();
+        Some(-0.5 * squares - log_det - 0.5 * n as f64 * std::f64::consts::TAU.ln())
+    }
+}
+
+impl Dynamics {
+    /// Dynamics without any drift: a random walk of unit innovations, to be filled in.
+    pub fn random_walk(scales: Vec<f64>) -> Self {
+        let d = scales.len();
+        Self {
+            lagged: vec![0.0; d * d],
+            spread_instantly: identity(d),
+            offsets: vec![0.0; d],
+            variances: vec![1.0; d],
+            scales,
+            noise_variances: vec![1.0; d],
+            initial: (vec![0.0; d], vec![1.0; d]),
+            time_unit: 1.0,
+        }
+    }
+}
