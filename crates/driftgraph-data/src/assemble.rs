@@ -1,26 +1,28 @@
 //! From the rows of all files to series: grouped, sorted, without duplicates.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
-use crate::error::{Collector, DataError, DataErrors, Place, Problem};
+use crate::error::{Collector, DataError, DataErrors, Place};
+use crate::problem::Problem;
 use crate::roles::{Duplicates, ReadOptions};
 use crate::rows::{Rows, merge};
-use crate::time::{RawTimes, TimeAxis, to_numbers};
+use crate::source;
+use crate::time::{TimeAxis, TimeScale};
+use crate::words::count;
 
 /// Sorts rows into series; what was done to them is told in `notices`.
 pub(crate) fn assemble(
-    mut files: Vec<Rows>,
+    files: Vec<Rows>,
     options: &ReadOptions,
     notices: &mut Vec<String>,
 ) -> Result<(SeriesSet, TimeAxis), DataErrors> {
     check_same_layout(&files)?;
     let variables = files[0].variables.clone();
-    let empty = || RawTimes::Numbers(Vec::new());
-    let raw_times = files.iter_mut().map(|rows| std::mem::replace(&mut rows.times, empty()));
-    let (times, axis) = to_numbers(raw_times.collect());
-    let table = Table { columns: column_order(&files, &variables), files, times };
+    let scale = TimeScale::of(&files.iter().map(|rows| &rows.times).collect::<Vec<_>>());
+    let table = Table { columns: column_order(&files, &variables), files, scale };
     let mut collector = Collector::default();
     let mut builder = Builder { table: &table, options, unsorted: 0, merged: 0, empty_rows: 0 };
     let mut series = Vec::new();
@@ -38,13 +40,13 @@ pub(crate) fn assemble(
     }
     let set = SeriesSet::new(variables, series)
         .expect("names and shapes were checked while reading, and groups have distinct names");
-    Ok((set, axis))
+    Ok((set, scale.axis()))
 }
 
 /// All files' rows, addressed by (file, row).
 struct Table {
     files: Vec<Rows>,
-    times: Vec<Vec<f64>>,
+    scale: TimeScale,
     /// For each file, where its columns stand for the variables in order.
     columns: Vec<Vec<usize>>,
 }
@@ -60,92 +62,131 @@ struct Group {
     rows: Vec<RowId>,
 }
 
+/// Names of the series in a file, and for each of its rows the index of its name.
+type SeriesOfRows<'a> = (Cow<'a, [String]>, Cow<'a, [u32]>);
+
 impl Table {
-    fn time(&self, id: RowId) -> f64 {
-        self.times[id.file as usize][id.row as usize]
+    fn rows(&self, id: RowId) -> &Rows {
+        &self.files[id.file as usize]
     }
 
-    fn line(&self, id: RowId) -> u64 {
-        u64::from(self.files[id.file as usize].lines[id.row as usize])
+    fn time(&self, id: RowId) -> f64 {
+        self.scale.number(&self.rows(id).times, id.row as usize)
     }
 
     fn values(&self, id: RowId) -> &[f64] {
-        let rows = &self.files[id.file as usize];
+        let rows = self.rows(id);
         let n_variables = rows.variables.len();
         &rows.values[id.row as usize * n_variables..][..n_variables]
+    }
+
+    fn place(&self, id: RowId) -> Place {
+        let rows = self.rows(id);
+        Place::file(&rows.file).row(u64::from(rows.lines[id.row as usize]))
     }
 
     /// Rows of one series together, series in order of first appearance.
     fn groups(&self, notices: &mut Vec<String>) -> Result<Vec<Group>, DataErrors> {
         let mut groups: Vec<Group> = Vec::new();
         let mut by_name: HashMap<String, usize> = HashMap::new();
+        let mut joined = HashSet::new();
         let mut collector = Collector::default();
-        for file in 0..self.files.len() {
-            let (names, of_row) = match &self.files[file].series {
-                Some(column) => (column.names.clone(), column.name_idx.clone()),
-                None => match self.split_at_restarts(file, notices) {
-                    Ok(split) => split,
-                    Err(error) => {
-                        collector.push(error)?;
-                        continue;
-                    }
-                },
+        for (file, own_name) in self.names_of_files().into_iter().enumerate() {
+            let (names, of_row) = match self.series_of_rows(file, own_name, notices) {
+                Ok(series) => series,
+                Err(error) => {
+                    collector.push(error)?;
+                    continue;
+                }
             };
-            let idx_of_name: Vec<usize> = names
-                .into_iter()
-                .map(|name| {
-                    *by_name.entry(name.clone()).or_insert_with(|| {
-                        groups.push(Group { name, rows: Vec::new() });
-                        groups.len() - 1
-                    })
-                })
-                .collect();
+            let mut group_of_name = Vec::with_capacity(names.len());
+            for name in names.iter() {
+                let group = by_name.get(name).copied().unwrap_or(groups.len());
+                if group == groups.len() {
+                    groups.push(Group { name: name.clone(), rows: Vec::new() });
+                    by_name.insert(name.clone(), group);
+                } else {
+                    joined.insert(group);
+                }
+                group_of_name.push(group);
+            }
             for (row, &name) in of_row.iter().enumerate() {
                 let id = RowId { file: file as u32, row: row as u32 };
-                groups[idx_of_name[name as usize]].rows.push(id);
+                groups[group_of_name[name as usize]].rows.push(id);
             }
         }
         collector.finish()?;
+        if !joined.is_empty() {
+            let joined = count(joined.len(), "series has", "series have");
+            notices.push(format!("{joined} rows in more than one file, which were joined"));
+        }
         Ok(groups)
     }
 
-    /// Series of a file without a series column: a new one wherever time returns to its start.
-    fn split_at_restarts(
+    /// A name for the series of each file: the file's, with its folder where names repeat.
+    fn names_of_files(&self) -> Vec<String> {
+        let stems: Vec<String> = self.files.iter().map(|rows| source::stem(&rows.file)).collect();
+        let mut uses: HashMap<&String, usize> = HashMap::new();
+        for stem in &stems {
+            *uses.entry(stem).or_default() += 1;
+        }
+        let name = |(stem, rows): (&String, &Rows)| match uses[stem] {
+            1 => stem.clone(),
+            _ => rows.file.display().to_string(),
+        };
+        stems.iter().zip(&self.files).map(name).collect()
+    }
+
+    /// The file's own series, or, without a series column, a new one wherever time restarts.
+    fn series_of_rows(
         &self,
         file: usize,
+        own_name: String,
         notices: &mut Vec<String>,
-    ) -> Result<(Vec<String>, Vec<u32>), DataError> {
-        let (rows, times) = (&self.files[file], &self.times[file]);
-        let stem = file_stem(rows);
-        // Newest first is an order too, and no restart.
-        if times.windows(2).all(|pair| pair[1] <= pair[0]) {
-            return Ok((vec![stem], vec![0; times.len()]));
+    ) -> Result<SeriesOfRows<'_>, DataError> {
+        let rows = &self.files[file];
+        if let Some(column) = &rows.series {
+            return Ok((Cow::Borrowed(&column.names), Cow::Borrowed(&column.name_idx)));
         }
-        let mut of_row = Vec::with_capacity(times.len());
-        let mut n_restarts = 0_u32;
-        for (row, &time) in times.iter().enumerate() {
-            if row > 0 && time < times[row - 1] {
-                if time != times[0] {
-                    let previous = times[row - 1].to_string();
-                    let problem = Problem::TimeGoesBack { previous, next: time.to_string() };
-                    let place = Place::file(&rows.file).row(u64::from(rows.lines[row]));
-                    return Err(place.problem(problem));
+        let of_row = self.restarts_before(file)?;
+        let n_series = of_row.last().map_or(1, |last| last + 1);
+        if n_series == 1 {
+            return Ok((Cow::Owned(vec![own_name]), Cow::Owned(of_row)));
+        }
+        notices.push(format!(
+            "`{}` has no series column and its time restarts, so it was read as {n_series} series",
+            rows.file.display(),
+        ));
+        let alone = self.files.len() == 1;
+        let name = |idx: u32| if alone { idx.to_string() } else { format!("{own_name}:{idx}") };
+        Ok((Cow::Owned((1..=n_series).map(name).collect()), Cow::Owned(of_row)))
+    }
+
+    /// For each row of a file, how often time returned to its start before it.
+    fn restarts_before(&self, file: usize) -> Result<Vec<u32>, DataError> {
+        let n_rows = self.files[file].lines.len();
+        let id = |row: usize| RowId { file: file as u32, row: row as u32 };
+        let time = |row: usize| self.time(id(row));
+        // Newest first is an order too, and no restart.
+        if (1..n_rows).all(|row| time(row) <= time(row - 1)) {
+            return Ok(vec![0; n_rows]);
+        }
+        let mut n_restarts = 0;
+        let mut of_row = Vec::with_capacity(n_rows);
+        for row in 0..n_rows {
+            if row > 0 && time(row) < time(row - 1) {
+                if time(row) != time(0) {
+                    let times = &self.files[file].times;
+                    let (previous, next) = (times.text(row - 1), times.text(row));
+                    return Err(self
+                        .place(id(row))
+                        .problem(Problem::TimeGoesBack { previous, next }));
                 }
                 n_restarts += 1;
             }
             of_row.push(n_restarts);
         }
-        if n_restarts == 0 {
-            return Ok((vec![stem], of_row));
-        }
-        notices.push(format!(
-            "`{}` has no series column; its time restarts {n_restarts} times, so it was read as {} series",
-            rows.file.display(),
-            n_restarts + 1
-        ));
-        let alone = self.files.len() == 1;
-        let name = |idx: u32| if alone { idx.to_string() } else { format!("{stem}:{idx}") };
-        Ok(((1..=n_restarts + 1).map(name).collect(), of_row))
+        Ok(of_row)
     }
 }
 
@@ -167,15 +208,8 @@ impl Builder<'_> {
         let mut times = Vec::with_capacity(sorted.len());
         let mut values = Vec::with_capacity(sorted.len() * n_variables);
         for same_time in sorted.chunk_by(|&a, &b| table.time(a) == table.time(b)) {
-            let start = values.len();
             self.push_row(group, same_time, &mut values)?;
-            if values[start..].iter().all(|value| value.is_nan()) {
-                // A row in which nothing was observed says nothing about the system.
-                self.empty_rows += 1;
-                values.truncate(start);
-            } else {
-                times.push(table.time(same_time[0]));
-            }
+            times.push(table.time(same_time[0]));
         }
         if times.is_empty() {
             return Ok(None);
@@ -185,11 +219,15 @@ impl Builder<'_> {
         Ok(Some(series))
     }
 
+    /// The rows in order of time, without those in which nothing was observed.
     fn sorted_rows(&mut self, group: &Group) -> Vec<RowId> {
+        let table = self.table;
         let mut rows = group.rows.clone();
-        if !rows.is_sorted_by(|&a, &b| self.table.time(a) <= self.table.time(b)) {
+        rows.retain(|&id| table.values(id).iter().any(|value| !value.is_nan()));
+        self.empty_rows += group.rows.len() - rows.len();
+        if !rows.is_sorted_by(|&a, &b| table.time(a) <= table.time(b)) {
             self.unsorted += 1;
-            rows.sort_by(|&a, &b| self.table.time(a).total_cmp(&self.table.time(b)));
+            rows.sort_by(|&a, &b| table.time(a).total_cmp(&table.time(b)));
         }
         rows
     }
@@ -201,13 +239,13 @@ impl Builder<'_> {
         same_time: &[RowId],
         values: &mut Vec<f64>,
     ) -> Result<(), DataError> {
+        let table = self.table;
         if let [first, second, ..] = same_time {
             if self.options.duplicates == Duplicates::Error {
                 return Err(self.duplicate(group, *first, *second));
             }
             self.merged += same_time.len() - 1;
         }
-        let table = self.table;
         for variable in 0..table.columns[0].len() {
             let (mut value, mut count) = (f64::NAN, 0);
             for &id in same_time {
@@ -223,13 +261,18 @@ impl Builder<'_> {
     }
 
     fn duplicate(&self, group: &Group, first: RowId, second: RowId) -> DataError {
-        let place = Place::file(&self.table.files[second.file as usize].file);
-        place.problem(Problem::DuplicateTime {
+        let rows = self.table.rows(second);
+        let other = self.table.place(first);
+        let row = format!("row {}", other.row.unwrap_or_default());
+        self.table.place(second).problem(Problem::DuplicateTime {
             series: group.name.clone(),
             what: "rows".to_owned(),
-            time: self.table.time(second).to_string(),
-            first: self.table.line(first),
-            second: self.table.line(second),
+            time: rows.times.text(second.row as usize),
+            other: if first.file == second.file {
+                row
+            } else {
+                format!("{row} of `{}`", other.file.display())
+            },
         })
     }
 
@@ -238,30 +281,29 @@ impl Builder<'_> {
             notices.push(format!("sorted the rows of {} series by time", self.unsorted));
         }
         if self.merged > 0 {
-            notices.push(format!("merged {} rows into others of the same time", self.merged));
+            let rows = count(self.merged, "row", "rows");
+            notices.push(format!("merged {rows} into others of the same series and time"));
         }
         if self.empty_rows > 0 {
-            notices.push(format!("left out {} rows without any value", self.empty_rows));
+            let rows = count(self.empty_rows, "row", "rows");
+            notices.push(format!("left out {rows} without any value"));
         }
     }
-}
-
-fn file_stem(rows: &Rows) -> String {
-    let name = rows.file.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = name.unwrap_or_default();
-    name.split_once('.').map_or(name.clone(), |(stem, _)| stem.to_owned())
 }
 
 /// Several files must hold the same variables and the same kinds of columns.
 fn check_same_layout(files: &[Rows]) -> Result<(), DataErrors> {
     let first = &files[0];
+    let names_of = |rows: &Rows| rows.variables.iter().cloned().collect::<HashSet<_>>();
+    let first_names = names_of(first);
     let mut collector = Collector::default();
     for rows in &files[1..] {
         let other = first.file.display().to_string();
-        let only_in = |a: &Rows, b: &Rows| -> Vec<String> {
-            a.variables.iter().filter(|name| !b.variables.contains(name)).cloned().collect()
+        let names = names_of(rows);
+        let not_in = |names: &HashSet<String>, rows: &Rows| -> Vec<String> {
+            rows.variables.iter().filter(|name| !names.contains(*name)).cloned().collect()
         };
-        let (missing, extra) = (only_in(first, rows), only_in(rows, first));
+        let (missing, extra) = (not_in(&names, first), not_in(&first_names, rows));
         let series = |rows: &Rows| match rows.series {
             Some(_) => "a series column",
             None => "no series column",
@@ -278,9 +320,10 @@ fn check_same_layout(files: &[Rows]) -> Result<(), DataErrors> {
 }
 
 fn column_order(files: &[Rows], variables: &[String]) -> Vec<Vec<usize>> {
-    let position = |rows: &Rows, name: &String| {
-        let found = rows.variables.iter().position(|variable| variable == name);
-        found.expect("all files hold the same variables")
+    let order = |rows: &Rows| {
+        let position: HashMap<&String, usize> =
+            rows.variables.iter().enumerate().map(|(idx, name)| (name, idx)).collect();
+        variables.iter().map(|name| position[name]).collect()
     };
-    files.iter().map(|rows| variables.iter().map(|name| position(rows, name)).collect()).collect()
+    files.iter().map(order).collect()
 }

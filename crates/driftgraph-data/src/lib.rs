@@ -14,16 +14,20 @@ mod load;
 mod npz;
 #[cfg(feature = "parquet")]
 mod parquet_table;
+mod problem;
+mod records;
 mod roles;
 mod rows;
 pub mod run_folder;
 mod source;
 pub mod summary;
 mod time;
+mod words;
 pub mod write;
 
-pub use error::{DataError, DataErrors, Place, Problem};
+pub use error::{DataError, DataErrors, Place};
 pub use fingerprint::fingerprint;
 pub use load::{Loaded, load};
+pub use problem::Problem;
 pub use roles::{Duplicates, ReadOptions};
 pub use time::{TimeAxis, TimeUnit};

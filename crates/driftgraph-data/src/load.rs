@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use driftgraph_core::{SeriesSet, SignatureGraph};
 
 use crate::assemble::assemble;
-use crate::error::{Collector, DataErrors, Place, Problem};
+use crate::error::{Collector, DataErrors, Place};
+use crate::problem::Problem;
 use crate::roles::ReadOptions;
 use crate::rows::Rows;
 use crate::source::{self, Format};
@@ -67,9 +68,8 @@ fn read_file(
     path: &Path,
     options: &ReadOptions,
 ) -> Result<(Rows, Option<SignatureGraph>), DataErrors> {
-    let missing = !path.exists();
     match source::format_of(path) {
-        _ if missing => Err(Place::file(path).problem(Problem::NotFound).into()),
+        _ if !path.exists() => Err(Place::file(path).problem(Problem::NotFound).into()),
         Some(Format::Text { separator }) => Ok((csv_table::read(path, separator, options)?, None)),
         Some(Format::Npz) => npz::read(path, options),
         #[cfg(feature = "parquet")]

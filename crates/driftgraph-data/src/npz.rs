@@ -9,9 +9,10 @@ use npyz::{DType, NpyFile, Order, TypeChar};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use crate::error::{Collector, DataError, DataErrors, Place, Problem};
-use crate::roles::ReadOptions;
-use crate::rows::{NameColumn, Rows};
+use crate::error::{Collector, DataError, DataErrors, Place};
+use crate::problem::Problem;
+use crate::roles::{self, ReadOptions};
+use crate::rows::{NameColumn, Rows, check_row_count};
 use crate::source::{self, Limited};
 use crate::time::RawTimes;
 
@@ -36,8 +37,7 @@ pub(crate) fn read(
     let names = archive.names(shape.n_variables)?;
     let graph = archive.graph(shape.n_variables)?;
     let rows = rows_of_arrays(path, &shape, &times, &values, &names)?;
-    let (rows, graph) = select(rows, graph, options).map_err(|p| Place::file(path).problem(p))?;
-    Ok((rows, graph))
+    Ok(select(rows, graph, options).map_err(|problem| Place::file(path).problem(problem))?)
 }
 
 /// Shape of `x`: (series, time, variable), or (time, variable) for one series.
@@ -57,10 +57,11 @@ impl Shape {
         if self.n_variables == 0 {
             return Err(Place::file(path).problem(Problem::NoVariables));
         }
-        if self.n_series * self.n_times == 0 {
+        let n_rows = self.n_series * self.n_times;
+        if n_rows == 0 {
             return Err(Place::file(path).problem(Problem::NoRows));
         }
-        Ok(())
+        check_row_count(n_rows).map_err(|problem| Place::file(path).problem(problem))
     }
 }
 
@@ -103,10 +104,13 @@ impl<'a> Archive<'a> {
         if array.uses_pickled_array() {
             return Err(Place::file(path).problem(Problem::ObjectArray { name }));
         }
-        // One byte per element is the least an array can take: a header that promises more
-        // elements than the limit has bytes is refused before anything is allocated.
-        let n_elements = array.shape().iter().try_fold(1_u64, |n, &size| n.checked_mul(size));
-        if n_elements.is_none_or(|n| n > max_bytes) {
+        // A header that promises more than the limit is refused before anything is allocated.
+        let n_bytes = match array.dtype() {
+            DType::Plain(plain) => plain.num_bytes().unwrap_or(1).max(1) as u64,
+            _ => 1,
+        };
+        let n_bytes = array.shape().iter().try_fold(n_bytes, |n, &size| n.checked_mul(size));
+        if n_bytes.is_none_or(|n| n > max_bytes) {
             return Err(Place::file(path)
                 .column(&name)
                 .problem(Problem::TooLarge { limit: max_bytes }));
@@ -184,7 +188,7 @@ impl<'a> Archive<'a> {
         })?;
         let names: Vec<String> =
             texts.collect::<Result<_, _>>().map_err(|error| source::io_error(path, &error))?;
-        check_names(&names)
+        roles::check_names(&names)
             .map_err(|problem| Place::file(path).column("names").problem(problem))?;
         Ok(names)
     }
@@ -199,18 +203,6 @@ impl<'a> Archive<'a> {
         let graph = SignatureGraph::from_matrix(n_variables, edges);
         Ok(Some(graph.expect("the shape of the array was checked")))
     }
-}
-
-fn check_names(names: &[String]) -> Result<(), Problem> {
-    for (idx, name) in names.iter().enumerate() {
-        if name.trim().is_empty() {
-            return Err(Problem::EmptyName { position: idx + 1 });
-        }
-        if names[..idx].contains(name) {
-            return Err(Problem::DuplicateName { name: name.clone() });
-        }
-    }
-    Ok(())
 }
 
 enum ArrayProblem {
@@ -277,7 +269,7 @@ fn to_c_order(numbers: &[f64], shape: &[u64]) -> Vec<f64> {
     ordered
 }
 
-/// Checks every cell and time; rows without any value may be padding and need no time.
+/// Checks every cell and time; a row without any value may be padding, and needs no time.
 fn rows_of_arrays(
     path: &Path,
     shape: &Shape,
@@ -286,57 +278,38 @@ fn rows_of_arrays(
     names: &[String],
 ) -> Result<Rows, DataErrors> {
     let mut collector = Collector::default();
-    let mut rows = Rows {
-        file: path.to_owned(),
-        variables: names.to_vec(),
-        series: None,
-        times: RawTimes::Numbers(Vec::new()),
-        values: Vec::with_capacity(values.len()),
-        lines: Vec::new(),
-    };
     let (mut series, mut kept_times) = (NameColumn::default(), Vec::new());
-    let mut last: Option<(usize, f64)> = None;
+    let (mut kept_values, mut lines) = (Vec::with_capacity(values.len()), Vec::new());
     for (row, cells) in values.chunks_exact(shape.n_variables).enumerate() {
-        let series_idx = row / shape.n_times;
-        if cells.iter().all(|value| value.is_nan()) && !times[row].is_finite() {
+        let time = times[row];
+        if cells.iter().all(|value| value.is_nan()) && !time.is_finite() {
             continue;
         }
-        if let Err((column, problem)) = check_row(cells, times[row], last, series_idx, names) {
-            let place = Place::file(path).row(row as u64 + 1).column(column);
-            collector.push(place.problem(problem))?;
+        let (series_idx, time_idx) = (row / shape.n_times, row % shape.n_times);
+        if let Some(variable) = cells.iter().position(|value| value.is_infinite()) {
+            let place =
+                Place::file(path).column(&format!("x[{series_idx}, {time_idx}, {variable}]"));
+            collector
+                .push(place.problem(Problem::Infinite { text: cells[variable].to_string() }))?;
         }
-        last = Some((series_idx, times[row]));
+        if !time.is_finite() {
+            let place = Place::file(path).column(&format!("t[{series_idx}, {time_idx}]"));
+            collector.push(place.problem(Problem::NotATime { text: time.to_string() }))?;
+        }
         series.push(&(series_idx + 1).to_string());
-        kept_times.push(times[row]);
-        rows.values.extend_from_slice(cells);
-        rows.lines.push(row as u32 + 1);
+        kept_times.push(time);
+        kept_values.extend_from_slice(cells);
+        lines.push(row as u32 + 1);
     }
     collector.finish()?;
-    rows.times = RawTimes::Numbers(kept_times);
-    rows.series = Some(series);
-    Ok(rows)
-}
-
-fn check_row<'a>(
-    cells: &[f64],
-    time: f64,
-    last: Option<(usize, f64)>,
-    series_idx: usize,
-    names: &'a [String],
-) -> Result<(), (&'a str, Problem)> {
-    if let Some(idx) = cells.iter().position(|value| value.is_infinite()) {
-        return Err((&names[idx], Problem::Infinite { text: cells[idx].to_string() }));
-    }
-    if !time.is_finite() {
-        return Err(("t", Problem::Infinite { text: time.to_string() }));
-    }
-    match last {
-        Some((same, previous)) if same == series_idx && time < previous => {
-            let (previous, next) = (previous.to_string(), time.to_string());
-            Err(("t", Problem::TimeGoesBack { previous, next }))
-        }
-        _ => Ok(()),
-    }
+    Ok(Rows {
+        file: path.to_owned(),
+        variables: names.to_vec(),
+        series: Some(series),
+        times: RawTimes::Numbers(kept_times),
+        values: kept_values,
+        lines,
+    })
 }
 
 /// Keeps the variables the user asked for, in the rows and in the graph.
@@ -345,22 +318,7 @@ fn select(
     graph: Option<SignatureGraph>,
     options: &ReadOptions,
 ) -> Result<(Rows, Option<SignatureGraph>), Problem> {
-    let find = |name: &String| {
-        let found = rows.variables.iter().position(|variable| variable == name);
-        found.ok_or_else(|| Problem::NoSuchColumn {
-            name: name.clone(),
-            columns: rows.variables.clone(),
-        })
-    };
-    let ignored: Vec<usize> = options.ignore.iter().map(find).collect::<Result<_, _>>()?;
-    let kept: Vec<usize> = if options.variables.is_empty() {
-        (0..rows.variables.len()).filter(|idx| !ignored.contains(idx)).collect()
-    } else {
-        options.variables.iter().map(find).collect::<Result<_, _>>()?
-    };
-    if kept.is_empty() {
-        return Err(Problem::NoVariables);
-    }
+    let kept = roles::choose(&rows.variables, options)?;
     if kept.len() == rows.variables.len() && kept.is_sorted() {
         return Ok((rows, graph));
     }

@@ -12,9 +12,10 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use crate::csv_table::parse_number;
-use crate::error::{Collector, DataError, DataErrors, Place, Problem};
+use crate::error::{Collector, DataError, DataErrors, Place};
+use crate::problem::Problem;
 use crate::roles::{self, ReadOptions, Roles};
-use crate::rows::{LongRows, NameColumn, Rows};
+use crate::rows::{LongRows, NameColumn, Rows, check_row_count};
 use crate::source;
 use crate::time::{RawTimes, TimeColumn};
 
@@ -43,27 +44,26 @@ impl<'a> Table<'a> {
         let columns: Vec<String> = (metadata.file_metadata().schema_descr().columns().iter())
             .map(|column| column.path().string())
             .collect();
-        let n_rows = metadata
-            .row_groups()
-            .iter()
-            .map(parquet::file::metadata::RowGroupMetaData::num_rows)
-            .sum::<i64>();
-        let n_bytes: i64 = metadata
-            .row_groups()
-            .iter()
-            .map(parquet::file::metadata::RowGroupMetaData::total_byte_size)
-            .sum();
-        let n_cells =
-            u128::try_from(n_rows).unwrap_or(u128::MAX).saturating_mul(columns.len() as u128);
+        let (mut n_rows, mut n_bytes) = (0_u64, 0_u64);
+        for group in metadata.row_groups() {
+            let sizes = (u64::try_from(group.num_rows()), u64::try_from(group.total_byte_size()));
+            let (Ok(rows), Ok(bytes)) = sizes else {
+                let reason = "a group of rows has a negative size".to_owned();
+                return Err(Place::file(path).problem(Problem::Damaged { reason }));
+            };
+            n_rows = n_rows.saturating_add(rows);
+            n_bytes = n_bytes.saturating_add(bytes);
+        }
+        // Repeated values take no room in the file, but eight bytes each in memory.
+        let n_bytes_here = n_rows.saturating_mul(columns.len() as u64).saturating_mul(8);
         let limit = options.max_bytes;
-        if n_cells > u128::from(limit)
-            || u64::try_from(n_bytes).is_ok_and(|n_bytes| n_bytes > limit)
-        {
+        if n_bytes.max(n_bytes_here) > limit {
             return Err(Place::file(path).problem(Problem::TooLarge { limit }));
         }
         if n_rows == 0 {
             return Err(Place::file(path).problem(Problem::NoRows));
         }
+        check_row_count(n_rows as usize).map_err(|problem| Place::file(path).problem(problem))?;
         Ok(Self { path, reader, columns, n_rows: n_rows as usize })
     }
 
@@ -97,7 +97,7 @@ impl<'a> Table<'a> {
 
     /// Values `[row, variable]`, read column by column.
     fn matrix(&self, variables: &[usize]) -> Result<Vec<f64>, DataErrors> {
-        let mut values = vec![f64::NAN; self.n_rows * variables.len()];
+        let mut values = Vec::new();
         let mut collector = Collector::default();
         for (position, &column) in variables.iter().enumerate() {
             let numbers = match self.column(column)? {
@@ -108,6 +108,8 @@ impl<'a> Table<'a> {
                     return Err(self.place(column).problem(problem).into());
                 }
             };
+            // Only a column read to its end proves that the rows which the file promises are there.
+            values.resize(self.n_rows * variables.len(), f64::NAN);
             for (row, number) in numbers.into_iter().enumerate() {
                 if number.is_infinite() {
                     let problem = Problem::Infinite { text: number.to_string() };
@@ -157,7 +159,7 @@ impl<'a> Table<'a> {
                 Some(name) if !name.is_empty() => names.push(name),
                 _ => {
                     let place = self.place(column).row(row as u64 + 1);
-                    collector.push(place.problem(Problem::EmptyCell))?;
+                    collector.push(place.problem(Problem::EmptyCell { text: String::new() }))?;
                 }
             }
         }
@@ -168,7 +170,11 @@ impl<'a> Table<'a> {
     fn times(&self, column: usize) -> Result<RawTimes, DataErrors> {
         let mut collector = Collector::default();
         let empty = |row: usize, collector: &mut Collector| {
-            collector.push(self.place(column).row(row as u64 + 1).problem(Problem::EmptyCell))
+            collector.push(
+                self.place(column)
+                    .row(row as u64 + 1)
+                    .problem(Problem::EmptyCell { text: String::new() }),
+            )
         };
         let times = match self.column(column)? {
             Cells::Numbers(numbers) => {
@@ -176,7 +182,7 @@ impl<'a> Table<'a> {
                     if number.is_nan() {
                         empty(row, &mut collector)?;
                     } else if number.is_infinite() {
-                        let problem = Problem::Infinite { text: number.to_string() };
+                        let problem = Problem::NotATime { text: number.to_string() };
                         collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
                     }
                 }
@@ -281,10 +287,18 @@ impl Cells {
                 })
             }
             (Self::Numbers(out), ColumnReader::Int32ColumnReader(reader)) => {
-                append(reader, n_rows, optional, |cell| out.push(number(cell, |v| f64::from(*v))))
+                let convert = |value: &i32| match is_unsigned(column) {
+                    true => f64::from(value.cast_unsigned()),
+                    false => f64::from(*value),
+                };
+                append(reader, n_rows, optional, |cell| out.push(number(cell, convert)))
             }
             (Self::Numbers(out), ColumnReader::Int64ColumnReader(reader)) => {
-                append(reader, n_rows, optional, |cell| out.push(number(cell, |v| *v as f64)))
+                let convert = |value: &i64| match is_unsigned(column) {
+                    true => value.cast_unsigned() as f64,
+                    false => *value as f64,
+                };
+                append(reader, n_rows, optional, |cell| out.push(number(cell, convert)))
             }
             (Self::Numbers(out), ColumnReader::FloatColumnReader(reader)) => {
                 append(reader, n_rows, optional, |cell| out.push(number(cell, |v| f64::from(*v))))
@@ -293,8 +307,14 @@ impl Cells {
                 append(reader, n_rows, optional, |cell| out.push(number(cell, |v| *v)))
             }
             (Self::Texts(out), ColumnReader::ByteArrayColumnReader(reader)) => {
-                let text = |bytes: &ByteArray| String::from_utf8_lossy(bytes.data()).into_owned();
-                append(reader, n_rows, optional, |cell| out.push(cell.map(text)))
+                let mut all_utf8 = true;
+                let mut text = |bytes: &ByteArray| {
+                    let text = String::from_utf8(bytes.data().to_vec());
+                    all_utf8 &= text.is_ok();
+                    text.unwrap_or_default()
+                };
+                append(reader, n_rows, optional, |cell| out.push(cell.map(&mut text)))?;
+                if all_utf8 { Ok(()) } else { Err(general("a text is not UTF-8")) }
             }
             (Self::Timestamps(out), ColumnReader::Int64ColumnReader(reader)) => {
                 let stamp = |units: &i64| units.saturating_mul(nanoseconds);
@@ -304,7 +324,7 @@ impl Cells {
                 let stamp = |units: &i32| i64::from(*units).saturating_mul(nanoseconds);
                 append(reader, n_rows, optional, |cell| out.push(cell.map(stamp)))
             }
-            _ => Err(ParquetError::General("the column is not of its declared type".to_owned())),
+            _ => Err(general("the column is not of its declared type")),
         }
     }
 }
@@ -362,6 +382,16 @@ fn nanoseconds_per_unit(column: &ColumnDescriptor) -> Option<i64> {
         (_, ConvertedType::TIMESTAMP_MICROS) => Some(1_000),
         _ => None,
     }
+}
+
+/// Whether whole numbers are to be read as unsigned.
+fn is_unsigned(column: &ColumnDescriptor) -> bool {
+    use ConvertedType::{UINT_8, UINT_16, UINT_32, UINT_64};
+    matches!(column.converted_type(), UINT_8 | UINT_16 | UINT_32 | UINT_64)
+}
+
+fn general(reason: &str) -> ParquetError {
+    ParquetError::General(reason.to_owned())
 }
 
 fn type_text(column: &ColumnDescriptor) -> String {

@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
-use crate::error::Problem;
+use crate::problem::Problem;
 
 /// Names of a time column, most telling first; case does not matter.
 const TIME_NAMES: [&str; 5] = ["time", "timestamp", "datetime", "date", "t"];
 /// Names of a series column, most telling first; case does not matter.
 const SERIES_NAMES: [&str; 6] = ["series", "series_id", "trajectory", "subject", "unit", "id"];
+
+/// How pandas names an index that it saves as a column: row numbers, not measurements.
+const PANDAS_INDEX: &str = "__index_level_";
 
 /// What the user said about the files.
 #[derive(Debug, Clone)]
@@ -63,6 +66,9 @@ pub(crate) enum Roles {
 
 /// Decides the role of every column from its name and what the user said.
 pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles, Problem> {
+    if columns.iter().all(|name| name.parse::<f64>().is_ok()) {
+        return Err(Problem::NoHeader);
+    }
     check_names(columns)?;
     let find = |name: &String| {
         let exact = columns.iter().position(|column| column == name);
@@ -72,7 +78,7 @@ pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles,
     };
     // In a long table the user's words are names of variables, found in its rows.
     let long = long_columns(columns, options);
-    let (mut ignored, mut asked) = (HashSet::new(), Vec::new());
+    let (mut ignored, mut asked) = (Vec::new(), Vec::new());
     if long.is_none() {
         ignored = options.ignore.iter().map(find).collect::<Result<_, _>>()?;
         asked = options.variables.iter().map(find).collect::<Result<_, _>>()?;
@@ -89,11 +95,14 @@ pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles,
         Some(name) => Some(find(name)?),
         None => guess(&SERIES_NAMES).filter(|&idx| idx != time),
     };
+    let chosen = [time].into_iter().chain(series).chain(asked.clone()).chain(ignored.clone());
+    check_named_once(columns, chosen)?;
     if let Some((variable, value)) = long {
         return Ok(Roles::Long { time, series, variable, value });
     }
+    let taken: HashSet<usize> = [time].into_iter().chain(series).chain(ignored).collect();
     let rest = (0..columns.len())
-        .filter(|idx| *idx != time && Some(*idx) != series && !ignored.contains(idx));
+        .filter(|idx| !taken.contains(idx) && !columns[*idx].starts_with(PANDAS_INDEX));
     let variables = if asked.is_empty() { rest.collect() } else { asked };
     if variables.is_empty() {
         return Err(Problem::NoVariables);
@@ -101,7 +110,36 @@ pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles,
     Ok(Roles::Wide { time, series, variables })
 }
 
-/// A long table has the columns `variable` and `value`, and beside them only time and series.
+/// Which of the variables found in a file to keep, in the user's order.
+pub(crate) fn choose(variables: &[String], options: &ReadOptions) -> Result<Vec<usize>, Problem> {
+    let find = |name: &String| {
+        let exact = variables.iter().position(|variable| variable == name);
+        exact.or_else(|| position_of(variables, name))
+    };
+    let known = |name: &String| {
+        let unknown = || Problem::UnknownVariable { name: name.clone(), known: variables.to_vec() };
+        find(name).ok_or_else(unknown)
+    };
+    let asked: Vec<usize> = options.variables.iter().map(known).collect::<Result<_, _>>()?;
+    // Of the names to ignore some may be columns of a long table, which were left out before.
+    let ignored: HashSet<usize> = options.ignore.iter().filter_map(find).collect();
+    check_named_once(variables, asked.iter().chain(&ignored).copied())?;
+    let rest = (0..variables.len()).filter(|idx| !ignored.contains(idx));
+    let kept: Vec<usize> = if asked.is_empty() { rest.collect() } else { asked };
+    if kept.is_empty() { Err(Problem::NoVariables) } else { Ok(kept) }
+}
+
+fn check_named_once(names: &[String], chosen: impl Iterator<Item = usize>) -> Result<(), Problem> {
+    let mut seen = HashSet::new();
+    for idx in chosen {
+        if !seen.insert(idx) {
+            return Err(Problem::NamedTwice { name: names[idx].clone() });
+        }
+    }
+    Ok(())
+}
+
+/// A long table has the columns `variable` and `value`, and else only time, series and ignored ones.
 fn long_columns(columns: &[String], options: &ReadOptions) -> Option<(usize, usize)> {
     let (variable, value) = (position_of(columns, "variable")?, position_of(columns, "value")?);
     let known = |names: &[&str], said: &Option<String>, column: &String| {
@@ -110,7 +148,9 @@ fn long_columns(columns: &[String], options: &ReadOptions) -> Option<(usize, usi
     };
     let others = columns.iter().enumerate().filter(|(idx, _)| *idx != variable && *idx != value);
     let only_roles = others.into_iter().all(|(_, column)| {
-        known(&TIME_NAMES, &options.time, column) || known(&SERIES_NAMES, &options.series, column)
+        known(&TIME_NAMES, &options.time, column)
+            || known(&SERIES_NAMES, &options.series, column)
+            || options.ignore.iter().any(|name| column.eq_ignore_ascii_case(name))
     });
     only_roles.then_some((variable, value))
 }
@@ -119,14 +159,11 @@ fn position_of(columns: &[String], name: &str) -> Option<usize> {
     columns.iter().position(|column| column.eq_ignore_ascii_case(name))
 }
 
-fn check_names(columns: &[String]) -> Result<(), Problem> {
-    let is_number = |name: &String| name.parse::<f64>().is_ok();
-    if !columns.is_empty() && columns.iter().all(is_number) {
-        return Err(Problem::NoHeader);
-    }
+/// Names must be there, and be different.
+pub(crate) fn check_names(columns: &[String]) -> Result<(), Problem> {
     let mut seen = HashSet::new();
     for (idx, name) in columns.iter().enumerate() {
-        if name.is_empty() {
+        if name.trim().is_empty() {
             return Err(Problem::EmptyName { position: idx + 1 });
         }
         if !seen.insert(name) {
@@ -186,6 +223,27 @@ mod tests {
         };
         let found = assign(&names("mouse,hours,a,time,b"), &options).unwrap();
         assert_eq!(found, Roles::Wide { time: 1, series: Some(0), variables: vec![4, 2] });
+    }
+
+    #[test]
+    fn a_column_cannot_play_two_parts() {
+        let twice = |variables: &str, ignore: &[&str]| {
+            let ignore = ignore.iter().map(|&name| name.to_owned()).collect();
+            let options =
+                ReadOptions { variables: names(variables), ignore, ..ReadOptions::default() };
+            assign(&names("time,a,b"), &options).unwrap_err()
+        };
+        assert_eq!(twice("a,A", &[]), Problem::NamedTwice { name: "a".into() });
+        assert_eq!(twice("a,b", &["b"]), Problem::NamedTwice { name: "b".into() });
+        let options = ReadOptions { variables: names("b,b"), ..ReadOptions::default() };
+        let problem = choose(&names("a,b"), &options).unwrap_err();
+        assert_eq!(problem, Problem::NamedTwice { name: "b".into() });
+    }
+
+    #[test]
+    fn the_index_that_pandas_saves_is_no_variable() {
+        let expected = Roles::Wide { time: 0, series: None, variables: vec![1] };
+        assert_eq!(roles("time,a,__index_level_0__"), expected);
     }
 
     #[test]

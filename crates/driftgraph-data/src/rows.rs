@@ -4,8 +4,10 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::error::{DataError, Place, Problem};
-use crate::roles::{Duplicates, ReadOptions};
+use crate::error::{DataError, Place};
+use crate::problem::Problem;
+use crate::roles::{self, Duplicates, ReadOptions};
+use crate::source;
 use crate::time::RawTimes;
 
 /// One file's rows in file order, one column per variable.
@@ -20,6 +22,11 @@ pub(crate) struct Rows {
     pub(crate) values: Vec<f64>,
     /// Line of the file that each row came from, from 1.
     pub(crate) lines: Vec<u32>,
+}
+
+/// Rows are numbered with 32 bits, which halves the memory of a large table's bookkeeping.
+pub(crate) fn check_row_count(n_rows: usize) -> Result<(), Problem> {
+    if u32::try_from(n_rows).is_ok() { Ok(()) } else { Err(Problem::TooManyRows) }
 }
 
 /// A column of names, each distinct name stored once.
@@ -98,22 +105,13 @@ impl LongRows {
 
     fn columns(&self, options: &ReadOptions) -> Result<PivotColumns, DataError> {
         let found = &self.variables.names;
-        let names: Vec<String> = if options.variables.is_empty() {
-            found.iter().filter(|name| !options.ignore.contains(name)).cloned().collect()
-        } else {
-            options.variables.clone()
-        };
-        if let Some(name) = names.iter().find(|name| !found.contains(name)) {
-            let problem = Problem::UnknownVariable { name: name.clone(), known: found.clone() };
-            return Err(Place::file(&self.file).problem(problem));
+        let kept = roles::choose(found, options)
+            .map_err(|problem| Place::file(&self.file).problem(problem))?;
+        let mut of_name = vec![None; found.len()];
+        for (column, &name) in kept.iter().enumerate() {
+            of_name[name] = Some(column);
         }
-        if names.is_empty() {
-            return Err(Place::file(&self.file).problem(Problem::NoVariables));
-        }
-        let position: HashMap<&String, usize> =
-            names.iter().enumerate().map(|(idx, name)| (name, idx)).collect();
-        let of_name = found.iter().map(|name| position.get(name).copied()).collect();
-        Ok(PivotColumns { names, of_name })
+        Ok(PivotColumns { names: kept.iter().map(|&name| found[name].clone()).collect(), of_name })
     }
 
     fn fill_row(
@@ -147,12 +145,12 @@ impl LongRows {
             .series
             .as_ref()
             .map(|column| column.names[column.name_idx[second as usize] as usize].clone());
-        Place::file(&self.file).problem(Problem::DuplicateTime {
-            series: series.unwrap_or_else(|| "1".to_owned()),
+        let place = Place::file(&self.file).row(u64::from(self.lines[second as usize]));
+        place.problem(Problem::DuplicateTime {
+            series: series.unwrap_or_else(|| source::stem(&self.file)),
             what: format!("values of `{variable}`"),
             time: self.times.text(second as usize),
-            first: u64::from(self.lines[first as usize]),
-            second: u64::from(self.lines[second as usize]),
+            other: format!("row {}", self.lines[first as usize]),
         })
     }
 

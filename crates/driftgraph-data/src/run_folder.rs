@@ -37,7 +37,8 @@ impl RunFolder {
         }
         fs::create_dir_all(path)?;
         // What a run being replaced has left must not pass for this one's.
-        for old in [folder.run_file(), folder.edges_file(), folder.model_file(), folder.log_file()] {
+        for old in [folder.run_file(), folder.edges_file(), folder.model_file(), folder.log_file()]
+        {
             match fs::remove_file(old) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}

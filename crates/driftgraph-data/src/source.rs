@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
-use crate::error::{DataError, Place, Problem};
+use crate::error::{DataError, Place};
+use crate::problem::Problem;
 
 /// How a file's bytes are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +23,29 @@ pub(crate) enum Format {
 /// The format that a file's name promises, `.gz` aside.
 pub(crate) fn format_of(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let (name, is_gzip) = name.strip_suffix(".gz").map_or((&*name, false), |name| (name, true));
     match name.rsplit_once('.')?.1 {
         "csv" | "txt" => Some(Format::Text { separator: None }),
         "tsv" => Some(Format::Text { separator: Some(b'\t') }),
-        "parquet" | "pq" => Some(Format::Parquet),
-        "npz" => Some(Format::Npz),
+        // These compress themselves.
+        "parquet" | "pq" if !is_gzip => Some(Format::Parquet),
+        "npz" if !is_gzip => Some(Format::Npz),
         _ => None,
     }
+}
+
+/// The file's name without the endings that name its format.
+pub(crate) fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let plain = match name.len().checked_sub(3) {
+        Some(start)
+            if name.is_char_boundary(start) && name[start..].eq_ignore_ascii_case(".gz") =>
+        {
+            &name[..start]
+        }
+        _ => &name,
+    };
+    plain.rsplit_once('.').map_or(plain, |(stem, _)| stem).to_owned()
 }
 
 /// The files to read: each path itself, or the tables of a folder in natural order.
@@ -37,6 +53,9 @@ pub(crate) fn expand(
     paths: &[PathBuf],
     notices: &mut Vec<String>,
 ) -> Result<Vec<PathBuf>, DataError> {
+    if paths.is_empty() {
+        return Err(Place::default().problem(Problem::NoFiles));
+    }
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -167,6 +186,13 @@ mod tests {
     fn endings_name_the_format_whatever_their_case() {
         assert_eq!(format_of(Path::new("a.TSV.gz")), Some(Format::Text { separator: Some(b'\t') }));
         assert_eq!(format_of(Path::new("a.b.parquet")), Some(Format::Parquet));
+        assert_eq!(format_of(Path::new("a.npz.gz")), None);
         assert_eq!(format_of(Path::new("data")), None);
+    }
+
+    #[test]
+    fn a_stem_keeps_every_dot_but_the_endings() {
+        assert_eq!(stem(Path::new("runs/patient.1.CSV.GZ")), "patient.1");
+        assert_eq!(stem(Path::new("patient.2.parquet")), "patient.2");
     }
 }

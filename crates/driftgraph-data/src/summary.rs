@@ -2,6 +2,7 @@
 
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer};
 
+use crate::words::list;
 use crate::{Loaded, TimeAxis};
 
 /// A description of loaded data.
@@ -27,6 +28,8 @@ pub struct Summary {
     pub rows_per_series: [usize; 2],
     /// Each variable in turn.
     pub variable_details: Vec<VariableSummary>,
+    /// Whether there is something to learn from: a variable that changes within a series.
+    pub usable: bool,
     /// What may be wrong with the data.
     pub warnings: Vec<String>,
     /// What was decided or changed while reading.
@@ -48,7 +51,7 @@ pub struct VariableSummary {
     pub mean: Option<f64>,
     /// Greatest value.
     pub max: Option<f64>,
-    /// Whether all values are equal.
+    /// Whether no two values differ.
     pub constant: bool,
 }
 
@@ -76,15 +79,10 @@ impl Summary {
             median_gap: median_gap(data),
             rows_per_series: [lengths().min().unwrap_or(0), lengths().max().unwrap_or(0)],
             variable_details,
+            usable: data.series().iter().any(changes),
             warnings,
             notices: loaded.notices.clone(),
         }
-    }
-
-    /// Whether there is something to learn from: a variable that varies, and two rows in a series.
-    pub fn is_usable(&self) -> bool {
-        self.rows_per_series[1] >= 2
-            && self.variable_details.iter().any(|variable| !variable.constant)
     }
 }
 
@@ -109,6 +107,15 @@ impl VariableSummary {
     }
 }
 
+/// Whether some variable has two different values along the series.
+fn changes(series: &ObservedSeries) -> bool {
+    (0..series.n_variables()).any(|variable| {
+        let mut values = (0..series.n_observations()).filter_map(|row| series.value(row, variable));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    })
+}
+
 fn median_gap(data: &SeriesSet) -> Option<f64> {
     let gaps = data.series().iter().flat_map(|series| series.times().windows(2));
     let mut gaps: Vec<f64> = gaps.map(|pair| pair[1] - pair[0]).collect();
@@ -125,27 +132,33 @@ fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
     let n_numeric = data.variables().iter().filter(|name| name.parse::<f64>().is_ok()).count();
     if n_variables >= 3 && (2 * n_numeric > n_variables || n_variables > 10 * n_rows) {
         warnings.push(format!(
-            "the table looks transposed: {n_variables} variables in columns, {n_rows} times in rows"
+            "the table looks transposed: it has {n_variables} variables (columns) and only {n_rows} \
+             rows, or numbers for names; variables belong in columns, times in rows"
         ));
     }
     if n_variables > n_rows {
         warnings.push(format!("there are more variables ({n_variables}) than rows ({n_rows})"));
     }
-    for variable in variables {
-        if variable.observed == 0 {
-            warnings.push(format!("`{}` was never observed", variable.name));
-        } else if variable.constant {
-            warnings.push(format!("`{}` is constant and can drive nothing", variable.name));
-        }
+    let named = |chosen: fn(&VariableSummary) -> bool| -> Vec<&str> {
+        let chosen = variables.iter().filter(|variable| chosen(variable));
+        chosen.map(|variable| variable.name.as_str()).collect()
+    };
+    let unseen = named(|variable| variable.observed == 0);
+    if !unseen.is_empty() {
+        warnings.push(format!("never observed: {}", list(&unseen)));
+    }
+    let constant = named(|variable| variable.observed > 0 && variable.constant);
+    if !constant.is_empty() {
+        warnings.push(format!(
+            "constant, so nothing can be learned about what drives it or what it drives: {}",
+            list(&constant)
+        ));
     }
     warnings.extend(scale_warning(data, variables));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();
-    if let Some(first) = short.first() {
-        warnings.push(match short.len() {
-            1 => format!("series `{first}` has fewer than 3 rows"),
-            n => format!("{n} series have fewer than 3 rows, the first is `{first}`"),
-        });
+    if !short.is_empty() {
+        warnings.push(format!("fewer than 3 rows in series {}", list(&short)));
     }
     warnings
 }

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-use crate::error::Problem;
+use crate::problem::Problem;
+use crate::words::shorten;
 
 /// Times of the rows of one file, as written.
 #[derive(Debug, Clone)]
@@ -20,8 +21,8 @@ pub(crate) enum RawTimes {
 impl RawTimes {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Numbers(_) => "numbers",
-            Self::Timestamps(_) => "dates",
+            Self::Numbers(_) => "times in numbers",
+            Self::Timestamps(_) => "times as dates",
         }
     }
 
@@ -52,12 +53,12 @@ impl TimeColumn {
     /// Adds the next row's time.
     pub(crate) fn push(&mut self, text: &str) -> Result<(), Problem> {
         if is_missing(text) {
-            return Err(Problem::EmptyCell);
+            return Err(Problem::EmptyCell { text: text.to_owned() });
         }
-        let text_owned = || text.to_owned();
+        let text_owned = || shorten(text);
         match (&mut self.times, text.parse::<f64>()) {
             (_, Ok(number)) if !number.is_finite() => {
-                return Err(Problem::Infinite { text: text_owned() });
+                return Err(Problem::NotATime { text: text_owned() });
             }
             (Some(RawTimes::Numbers(numbers)), Ok(number)) => numbers.push(number),
             (None, Ok(number)) => self.times = Some(RawTimes::Numbers(vec![number])),
@@ -155,40 +156,46 @@ impl fmt::Display for TimeUnit {
     }
 }
 
-/// Numbers for all files' times, counted from the earliest one if they are dates.
-///
-/// The unit is the largest that the median gap between neighbouring rows fills.
-pub(crate) fn to_numbers(files: Vec<RawTimes>) -> (Vec<Vec<f64>>, TimeAxis) {
-    let origin = files
-        .iter()
-        .filter_map(|times| match times {
-            RawTimes::Timestamps(stamps) => stamps.iter().min().copied(),
-            RawTimes::Numbers(_) => None,
-        })
-        .min();
-    let Some(origin) = origin else {
-        let numbers = files.into_iter().map(|times| match times {
-            RawTimes::Numbers(numbers) => numbers,
-            RawTimes::Timestamps(_) => Vec::new(),
-        });
-        return (numbers.collect(), TimeAxis { unit: TimeUnit::Given, origin: None });
-    };
-    let unit = unit_of_gaps(&files);
-    let numbers = files
-        .into_iter()
-        .map(|times| match times {
-            RawTimes::Numbers(numbers) => numbers,
-            // i128 because the difference of two i64 may not fit into one.
-            RawTimes::Timestamps(stamps) => stamps
-                .into_iter()
-                .map(|stamp| (i128::from(stamp) - i128::from(origin)) as f64 / unit.nanoseconds())
-                .collect(),
-        })
-        .collect();
-    (numbers, TimeAxis { unit, origin: Some(timestamp_text(origin)) })
+/// How times as written become numbers: plain ones as they are, dates counted from the earliest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeScale {
+    unit: TimeUnit,
+    /// The earliest date, in nanoseconds since 1970.
+    origin: Option<i64>,
 }
 
-fn unit_of_gaps(files: &[RawTimes]) -> TimeUnit {
+impl TimeScale {
+    /// One scale for all files; dates are counted in the largest unit that their median gap fills.
+    pub(crate) fn of(files: &[&RawTimes]) -> Self {
+        let dates = files.iter().filter_map(|times| match times {
+            RawTimes::Timestamps(stamps) => stamps.iter().min().copied(),
+            RawTimes::Numbers(_) => None,
+        });
+        match dates.min() {
+            Some(origin) => Self { unit: unit_of_gaps(files), origin: Some(origin) },
+            None => Self { unit: TimeUnit::Given, origin: None },
+        }
+    }
+
+    /// One row's time.
+    pub(crate) fn number(self, times: &RawTimes, row: usize) -> f64 {
+        match times {
+            RawTimes::Numbers(numbers) => numbers[row],
+            RawTimes::Timestamps(stamps) => {
+                // i128 because the difference of two i64 may not fit into one.
+                let since = i128::from(stamps[row]) - i128::from(self.origin.unwrap_or(0));
+                since as f64 / self.unit.nanoseconds()
+            }
+        }
+    }
+
+    /// What the numbers mean.
+    pub(crate) fn axis(self) -> TimeAxis {
+        TimeAxis { unit: self.unit, origin: self.origin.map(timestamp_text) }
+    }
+}
+
+fn unit_of_gaps(files: &[&RawTimes]) -> TimeUnit {
     let mut gaps: Vec<u64> = Vec::new();
     for times in files {
         if let RawTimes::Timestamps(stamps) = times {
@@ -234,20 +241,28 @@ mod tests {
         assert_eq!(parse_timestamp("31.12.1999"), None);
     }
 
+    fn numbers(scale: TimeScale, times: &RawTimes, n_rows: usize) -> Vec<f64> {
+        (0..n_rows).map(|row| scale.number(times, row)).collect()
+    }
+
     #[test]
     fn the_unit_is_the_largest_that_the_median_gap_fills() {
         let daily = stamps(&["2026-01-01", "2026-01-02", "2026-01-04"]);
-        let (numbers, axis) = to_numbers(vec![daily]);
-        assert_eq!(numbers, [[0.0, 1.0, 3.0]]);
-        assert_eq!(axis.unit, TimeUnit::Days);
-        assert_eq!(axis.origin.as_deref(), Some("2026-01-01T00:00:00Z"));
-        let (numbers, axis) = to_numbers(vec![stamps(&["2026-01-01T00:00", "2026-01-01T00:45"])]);
-        assert_eq!((numbers, axis.unit), (vec![vec![0.0, 45.0]], TimeUnit::Minutes));
+        let scale = TimeScale::of(&[&daily]);
+        assert_eq!(numbers(scale, &daily, 3), [0.0, 1.0, 3.0]);
+        assert_eq!(scale.axis().unit, TimeUnit::Days);
+        assert_eq!(scale.axis().origin.as_deref(), Some("2026-01-01T00:00:00Z"));
+        let brief = stamps(&["2026-01-01T00:00", "2026-01-01T00:45"]);
+        let scale = TimeScale::of(&[&brief]);
+        assert_eq!(numbers(scale, &brief, 2), [0.0, 45.0]);
+        assert_eq!(scale.axis().unit, TimeUnit::Minutes);
     }
 
     #[test]
     fn the_earliest_time_of_all_files_is_zero() {
-        let files = vec![stamps(&["2026-01-03", "2026-01-04"]), stamps(&["2026-01-01"])];
-        assert_eq!(to_numbers(files).0, [vec![2.0, 3.0], vec![0.0]]);
+        let (later, earlier) = (stamps(&["2026-01-03", "2026-01-04"]), stamps(&["2026-01-01"]));
+        let scale = TimeScale::of(&[&later, &earlier]);
+        assert_eq!(numbers(scale, &later, 2), [2.0, 3.0]);
+        assert_eq!(numbers(scale, &earlier, 1), [0.0]);
     }
 }

@@ -1,0 +1,351 @@
+//! What can be wrong with a file, in the user's words, and what to do about it.
+
+use crate::words::list;
+
+/// One thing that is wrong, in the user's words.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Nothing to read.
+    #[error("no file was named")]
+    NoFiles,
+    /// The path does not exist.
+    #[error("no such file or folder")]
+    NotFound,
+    /// The operating system refused.
+    #[error("cannot be read: {reason}")]
+    Unreadable {
+        /// The system's words.
+        reason: String,
+    },
+    /// A folder without a table.
+    #[error("the folder holds no table (.csv, .tsv, .txt, .parquet or .npz)")]
+    EmptyFolder,
+    /// A file name whose ending says nothing.
+    #[error(
+        "the ending of the file name is not one of .csv, .tsv, .txt (also with .gz), .parquet, .npz"
+    )]
+    UnknownFormat,
+    /// Parquet without the feature that reads it.
+    #[error("this build cannot read Parquet files")]
+    ParquetNotBuiltIn,
+    /// More bytes than allowed, on disk or after decompression.
+    #[error("holds more than {limit} bytes")]
+    TooLarge {
+        /// The limit in force.
+        limit: u64,
+    },
+    /// Bytes that are not UTF-8 text.
+    #[error("is not UTF-8 text")]
+    NotUtf8,
+    /// The end is missing, or the bytes make no sense.
+    #[error("is damaged or cut short: {reason}")]
+    Damaged {
+        /// The decoder's words.
+        reason: String,
+    },
+    /// A quotation mark without its partner.
+    #[error("a quotation mark opens a cell in this row, and none closes it")]
+    OpenQuote,
+    /// More rows than row numbers.
+    #[error("holds more than {} rows", u32::MAX)]
+    TooManyRows,
+    /// Not a single row.
+    #[error("there are no rows of data")]
+    NoRows,
+    /// The first line holds numbers.
+    #[error("the first row holds numbers where names of columns should be")]
+    NoHeader,
+    /// A column without a name.
+    #[error("column number {position} has no name")]
+    EmptyName {
+        /// Position from 1.
+        position: usize,
+    },
+    /// Two columns with one name.
+    #[error("two columns are named `{name}`")]
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// A column asked for that is not there.
+    #[error("there is no column `{name}`; the columns are {}", list(columns))]
+    NoSuchColumn {
+        /// The name asked for.
+        name: String,
+        /// What is there.
+        columns: Vec<String>,
+    },
+    /// A column chosen for two things at once.
+    #[error(
+        "`{name}` is named twice among the time, the series, the variables to keep and the columns to ignore"
+    )]
+    NamedTwice {
+        /// The name.
+        name: String,
+    },
+    /// No column with the times.
+    #[error("no column holds the time; the columns are {}", list(columns))]
+    NoTimeColumn {
+        /// What is there.
+        columns: Vec<String>,
+        /// Whether the names of the columns look like times.
+        looks_transposed: bool,
+    },
+    /// Nothing but times and names of series.
+    #[error("no column holds a variable")]
+    NoVariables,
+    /// A row of another length than the header.
+    #[error("the row has {found} cells, the header has {expected}")]
+    Ragged {
+        /// Cells of the header.
+        expected: usize,
+        /// Cells of the row.
+        found: usize,
+    },
+    /// Text where a number belongs.
+    #[error("`{text}` is not a number")]
+    NotANumber {
+        /// The cell.
+        text: String,
+    },
+    /// An infinite number.
+    #[error("`{text}` is not a finite number")]
+    Infinite {
+        /// The cell.
+        text: String,
+    },
+    /// A cell of the time column that is neither number nor date.
+    #[error("`{text}` is neither a number nor an ISO-8601 time")]
+    NotATime {
+        /// The cell.
+        text: String,
+    },
+    /// A time of another kind than the rows before.
+    #[error("`{text}` is {found}, but the times before it are {expected}")]
+    MixedTimes {
+        /// The cell.
+        text: String,
+        /// Kind of this one.
+        found: &'static str,
+        /// Kind of the others.
+        expected: &'static str,
+    },
+    /// A missing name, time or score, without which the row says nothing.
+    #[error("{}", empty_cell(text))]
+    EmptyCell {
+        /// What is written there: nothing, or a word such as `NA`.
+        text: String,
+    },
+    /// A time before the one above it, with nothing that says a new series begins.
+    #[error("time goes back from {previous} to {next}")]
+    TimeGoesBack {
+        /// The time above.
+        previous: String,
+        /// This row's time.
+        next: String,
+    },
+    /// The same series and time twice.
+    #[error("series `{series}` has two {what} at time {time}; the other is {other}")]
+    DuplicateTime {
+        /// Name of the series.
+        series: String,
+        /// "rows", or "values of `x`" in a long table.
+        what: String,
+        /// The time as written.
+        time: String,
+        /// Where the earlier one is.
+        other: String,
+    },
+    /// Files that do not hold the same variables.
+    #[error("the file has {}, unlike `{other}`", differences(missing, extra))]
+    OtherVariables {
+        /// The file compared with.
+        other: String,
+        /// Names that are only there.
+        missing: Vec<String>,
+        /// Names that are only here.
+        extra: Vec<String>,
+    },
+    /// Files of which some have series columns, or dates, and some do not.
+    #[error("the file has {found}, unlike `{other}`, which has {expected}")]
+    OtherLayout {
+        /// The file compared with.
+        other: String,
+        /// What is here.
+        found: &'static str,
+        /// What is there.
+        expected: &'static str,
+    },
+    /// Nothing but missing cells.
+    #[error("no cell holds a value")]
+    NothingObserved,
+    /// An array of an archive that is absent.
+    #[error("the archive has no array `{name}`; it has {}", list(found))]
+    NoArray {
+        /// The name.
+        name: String,
+        /// What is there.
+        found: Vec<String>,
+    },
+    /// An array of Python objects, which only unpickling could read.
+    #[error("array `{name}` holds Python objects, which are never read")]
+    ObjectArray {
+        /// The name.
+        name: String,
+    },
+    /// An array of another type than expected.
+    #[error("array `{name}` has type {found}, expected {expected}")]
+    ArrayType {
+        /// The name.
+        name: String,
+        /// What it holds.
+        found: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// An array of another shape than expected.
+    #[error("array `{name}` has shape {found:?}, expected {expected}")]
+    ArrayShape {
+        /// The name.
+        name: String,
+        /// Its shape.
+        found: Vec<u64>,
+        /// What it should be.
+        expected: String,
+    },
+    /// A column of a type that holds no numbers.
+    #[error("the column has type {found}, expected numbers")]
+    ColumnType {
+        /// The type.
+        found: String,
+    },
+    /// An edge list whose header names no source and target.
+    #[error("the header names no source and target; the columns are {}", list(columns))]
+    NotAnEdgeList {
+        /// What is there.
+        columns: Vec<String>,
+    },
+    /// An edge of a variable that does not exist.
+    #[error("`{name}` is not one of the variables {}", list(known))]
+    UnknownVariable {
+        /// The name.
+        name: String,
+        /// What is known.
+        known: Vec<String>,
+    },
+    /// The same edge twice.
+    #[error("the edge `{source_name} -> {target_name}` appears twice")]
+    DuplicateEdge {
+        /// Where it starts.
+        source_name: String,
+        /// Where it ends.
+        target_name: String,
+    },
+    /// A matrix whose rows and columns do not carry the same names.
+    #[error("row {position} of the matrix is `{row}`, but its column {position} is `{column}`")]
+    MatrixNames {
+        /// Which row and column, from 1, names aside.
+        position: usize,
+        /// Name of the row.
+        row: String,
+        /// Name of the column.
+        column: String,
+    },
+    /// A matrix with more or fewer rows than columns.
+    #[error("the matrix is not square: {rows} rows, {columns} columns")]
+    NotSquare {
+        /// Number of rows.
+        rows: usize,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// So many variables that their pairs do not fit into memory.
+    #[error("there are {found} variables, more than {most}")]
+    TooManyVariables {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A matrix without a word on what its rows are.
+    #[error("a matrix does not say whether its rows are sources or targets")]
+    NoOrientation,
+}
+
+impl Problem {
+    /// What the user may do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::TooLarge { .. } => "raise the limit with `--max-bytes N`, or split the file",
+            Self::NotUtf8 => "save the table as UTF-8 (in a spreadsheet: \"CSV UTF-8\")",
+            Self::Damaged { .. } => "copy or download the file again",
+            Self::NoHeader => "add a first row with names, such as `time,x1,x2`",
+            Self::EmptyName { .. } => {
+                "name every column, or remove it: pandas writes a nameless first column unless told \
+                 `index=False`, spreadsheets an empty last one after a stray separator"
+            }
+            Self::DuplicateName { .. } => "give every column its own name",
+            Self::NoTimeColumn { looks_transposed: true, .. } => {
+                "the table looks transposed: variables belong in columns, times in rows"
+            }
+            Self::NoTimeColumn { .. } => "name the column with `--time COLUMN`",
+            Self::NoVariables => "choose columns with `--variables A,B,C`",
+            Self::Ragged { .. } => "check for a stray separator, or a missing cell at the end",
+            Self::NotANumber { text } if looks_like_decimal_comma(text) => {
+                "write decimals with a point: 1.5, not 1,5"
+            }
+            Self::NotANumber { .. } => {
+                "leave missing cells empty (or NA, NaN, null); drop a column of text with \
+                 `--ignore COLUMN`, or make it the series with `--series COLUMN`"
+            }
+            Self::Infinite { .. } => "leave the cell empty if it was not measured",
+            Self::NotATime { .. } | Self::MixedTimes { .. } => {
+                "use numbers throughout, or dates such as 2026-01-31 or 2026-01-31T12:30:00Z"
+            }
+            Self::EmptyCell { .. } => "fill in the cell, or delete the row",
+            Self::OpenQuote => "close it, or double it (\"\") if it is part of the text",
+            Self::TimeGoesBack { .. } => {
+                "add a `series` column if a new series begins here, or sort the rows by time"
+            }
+            Self::DuplicateTime { .. } => {
+                "keep one row per series and time, or pass `--duplicates mean`, `first` or `last`"
+            }
+            Self::OtherVariables { .. } => "choose common columns with `--variables A,B,C`",
+            Self::OtherLayout { .. } => "load files of different layout one by one",
+            Self::ObjectArray { .. } => "save it with a numeric type: `x.astype(float)`",
+            Self::ColumnType { .. } => {
+                "drop the column with `--ignore COLUMN`, or save it with a numeric type"
+            }
+            Self::NotAnEdgeList { .. } => {
+                "expected `source,target,score`, `source,target,probability`, or `cause,effect`, \
+                 or a square matrix with names"
+            }
+            Self::MatrixNames { .. } => "put rows and columns into the same order",
+            Self::NoOrientation => {
+                "pass `--orientation source-rows` or `--orientation target-rows`"
+            }
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+fn empty_cell(text: &str) -> String {
+    match text {
+        "" => "the cell is empty".to_owned(),
+        word => format!("`{word}` says that nothing is known here"),
+    }
+}
+
+fn looks_like_decimal_comma(text: &str) -> bool {
+    text.matches(',').count() == 1 && text.replace(',', ".").parse::<f64>().is_ok()
+}
+
+fn differences(missing: &[String], extra: &[String]) -> String {
+    match (missing.is_empty(), extra.is_empty()) {
+        (false, true) => format!("no column {}", list(missing)),
+        (true, false) => format!("the extra column {}", list(extra)),
+        _ => format!("no column {} but {}", list(missing), list(extra)),
+    }
+}

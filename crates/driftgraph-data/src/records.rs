@@ -1,0 +1,262 @@
+//! Rows of separated text, cell by cell, with the line of the file that each one starts on.
+
+use std::io::{self, BufRead};
+
+/// Why the next row could not be read.
+#[derive(Debug)]
+pub(crate) enum RecordError {
+    /// The bytes could not be had.
+    Io(io::Error),
+    /// The row is not UTF-8 text.
+    NotUtf8,
+    /// A quotation mark opens a cell and none closes it.
+    OpenQuote,
+}
+
+impl From<io::Error> for RecordError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The rows of a text, one at a time; rows in which every cell is blank are skipped.
+///
+/// Lines end with LF, CRLF or CR. Cells may be quoted as in RFC 4180: a quotation mark first, then
+/// anything, marks doubled.
+pub(crate) struct Records<R> {
+    lines: Lines<R>,
+    /// Known from the start, or found in the first line that is not blank.
+    separator: Option<u8>,
+    first_line: u64,
+    text: String,
+    /// Start and end of each cell in `text`.
+    cells: Vec<(usize, usize)>,
+}
+
+impl<R: BufRead> Records<R> {
+    pub(crate) fn new(reader: R, separator: Option<u8>) -> Self {
+        let lines = Lines { reader, n_read: 0, skip_line_feed: false };
+        Self { lines, separator, first_line: 0, text: String::new(), cells: Vec::new() }
+    }
+
+    /// Reads the next row; `false` at the end of the text.
+    pub(crate) fn advance(&mut self) -> Result<bool, RecordError> {
+        let mut line = std::mem::take(&mut self.text).into_bytes();
+        loop {
+            line.clear();
+            if !self.lines.append(&mut line)? {
+                return Ok(false);
+            }
+            self.first_line = self.lines.n_read;
+            if self.first_line == 1 && line.starts_with(b"\xef\xbb\xbf") {
+                line.drain(..3);
+            }
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let separator = *self.separator.get_or_insert_with(|| separator_of(&line));
+            if line.iter().any(|&byte| byte != separator && !byte.is_ascii_whitespace()) {
+                self.split(line, separator)?;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Line of the file that the row starts on, from 1.
+    pub(crate) fn line(&self) -> u64 {
+        self.first_line
+    }
+
+    /// Number of cells of the row.
+    pub(crate) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// One cell as written, or nothing where the row is too short.
+    pub(crate) fn cell(&self, column: usize) -> &str {
+        self.cells.get(column).map_or("", |&(start, end)| &self.text[start..end])
+    }
+
+    /// The cells in order, without blanks around them.
+    pub(crate) fn trimmed_cells(&self) -> impl Iterator<Item = &str> {
+        self.cells.iter().map(|&(start, end)| self.text[start..end].trim())
+    }
+
+    fn split(&mut self, line: Vec<u8>, separator: u8) -> Result<(), RecordError> {
+        self.cells.clear();
+        let bytes = if line.contains(&b'"') {
+            self.unquote(line, separator)?
+        } else {
+            let mut start = 0;
+            for (position, &byte) in line.iter().enumerate() {
+                if byte == separator {
+                    self.cells.push((start, position));
+                    start = position + 1;
+                }
+            }
+            self.cells.push((start, line.len()));
+            line
+        };
+        self.text = String::from_utf8(bytes).map_err(|_| RecordError::NotUtf8)?;
+        Ok(())
+    }
+
+    /// Splits a row with quotation marks, which may go on over several lines.
+    fn unquote(&mut self, mut line: Vec<u8>, separator: u8) -> Result<Vec<u8>, RecordError> {
+        let mut bytes = Vec::with_capacity(line.len());
+        let mut at = 0;
+        loop {
+            let start = bytes.len();
+            if line.get(at) == Some(&b'"') {
+                at = self.quoted_part(&mut line, at + 1, &mut bytes)?;
+            }
+            let rest = &line[at..];
+            let n_bare = rest.iter().position(|&b| b == separator).unwrap_or(rest.len());
+            bytes.extend_from_slice(&rest[..n_bare]);
+            self.cells.push((start, bytes.len()));
+            at += n_bare + 1;
+            if at > line.len() {
+                return Ok(bytes);
+            }
+        }
+    }
+
+    /// Copies what stands between quotation marks; returns the position after the closing one.
+    fn quoted_part(
+        &mut self,
+        line: &mut Vec<u8>,
+        mut at: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<usize, RecordError> {
+        loop {
+            match (line.get(at), line.get(at + 1)) {
+                (Some(b'"'), Some(b'"')) => {
+                    bytes.push(b'"');
+                    at += 2;
+                }
+                (Some(b'"'), _) => return Ok(at + 1),
+                (Some(&byte), _) => {
+                    bytes.push(byte);
+                    at += 1;
+                }
+                (None, _) => {
+                    line.push(b'\n');
+                    if !self.lines.append(line)? {
+                        return Err(RecordError::OpenQuote);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The lines of a text, whatever ends them.
+struct Lines<R> {
+    reader: R,
+    n_read: u64,
+    /// The last line ended with CR: an LF right after it belongs to the same end.
+    skip_line_feed: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Appends the next line without its end; `false` at the end of the text.
+    fn append(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+        let mut found_any = false;
+        loop {
+            let buffer = match self.reader.fill_buf() {
+                Ok(buffer) => buffer,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if buffer.is_empty() {
+                self.n_read += u64::from(found_any);
+                return Ok(found_any);
+            }
+            if std::mem::take(&mut self.skip_line_feed) && buffer[0] == b'\n' {
+                self.reader.consume(1);
+                continue;
+            }
+            found_any = true;
+            let Some(end) = buffer.iter().position(|&byte| byte == b'\n' || byte == b'\r') else {
+                line.extend_from_slice(buffer);
+                let n_used = buffer.len();
+                self.reader.consume(n_used);
+                continue;
+            };
+            line.extend_from_slice(&buffer[..end]);
+            self.skip_line_feed = buffer[end] == b'\r';
+            self.reader.consume(end + 1);
+            self.n_read += 1;
+            return Ok(true);
+        }
+    }
+}
+
+/// The separator that occurs most often in a line, outside quotes.
+fn separator_of(line: &[u8]) -> u8 {
+    let mut quoted = false;
+    let mut counts = [(b',', 0), (b'\t', 0), (b';', 0), (b'|', 0)];
+    for &byte in line {
+        quoted ^= byte == b'"';
+        for (separator, count) in &mut counts {
+            *count += usize::from(!quoted && byte == *separator);
+        }
+    }
+    // The comma comes first and wins where nothing else is more frequent.
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(byte, _)| byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All rows with their lines, through a buffer of a few bytes so that every seam is crossed.
+    fn rows(text: &[u8], capacity: usize) -> Vec<(u64, Vec<String>)> {
+        let mut records = Records::new(io::BufReader::with_capacity(capacity, text), None);
+        let mut rows = Vec::new();
+        while records.advance().unwrap() {
+            rows.push((records.line(), records.trimmed_cells().map(str::to_owned).collect()));
+        }
+        rows
+    }
+
+    fn row(line: u64, cells: &str) -> (u64, Vec<String>) {
+        (line, cells.split('/').map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn lines_count_blank_ones_and_any_kind_of_end() {
+        let expected = [row(2, "a/b"), row(5, "1/2"), row(6, "3/")];
+        for capacity in [1, 2, 3, 100] {
+            for end in ["\n", "\r\n", "\r"] {
+                let text = ["", "a,b", "  ", ",", "1,2", "3,"].join(end);
+                assert_eq!(rows(text.as_bytes(), capacity), expected, "{capacity} {end:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn quoted_cells_hold_separators_marks_and_lines() {
+        let text = b"\xef\xbb\xbf\"a, b\",\"say \"\"x\"\"\"\n\"two\nlines\",1\nlast,2\n";
+        for capacity in [1, 5, 100] {
+            let expected = [row(1, "a, b/say \"x\""), row(2, "two\nlines/1"), row(4, "last/2")];
+            assert_eq!(rows(text, capacity), expected);
+        }
+    }
+
+    #[test]
+    fn a_quote_that_never_closes_is_an_error_at_the_line_where_it_opens() {
+        let mut records = Records::new(&b"a,b\n1,\"2\n3,4\n"[..], None);
+        assert!(records.advance().unwrap());
+        assert!(matches!(records.advance(), Err(RecordError::OpenQuote)));
+        assert_eq!(records.line(), 2);
+    }
+
+    #[test]
+    fn the_separator_is_the_most_frequent_one_outside_quotes() {
+        assert_eq!(separator_of(b"time,a,b"), b',');
+        assert_eq!(separator_of(b"\"Time\"\t\"G1, G2, G3\"\t\"G4\""), b'\t');
+        assert_eq!(separator_of(b"time;a;b"), b';');
+        assert_eq!(separator_of(b"time"), b',');
+    }
+}
