@@ -1,5 +1,7 @@
 //! The paper's bimodal example: one mean path cannot describe it, the fitted process does.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::process::brownian::BrownianIncrements;
 use driftgraph_core::process::solver::{Scheme, integrate};

@@ -1,5 +1,7 @@
 //! The ELBO against the exact evidence of linear systems, from a Kalman filter.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::nn::init::initial_values;
@@ -12,6 +14,7 @@ use driftgraph_core::posterior::batch::{BatchObjective, BatchTask};
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
+use driftgraph_core::process::solver::Scheme;
 use driftgraph_core::train::adam::{Adam, AdamState};
 use driftgraph_core::train::noise::StepNoise;
 
@@ -52,6 +55,7 @@ fn linear_model() -> SimulatedPosterior {
         temperature: 0.25,
         graph_term: GraphTerm::Exact,
         diffusion_floor: 1e-7,
+        scheme: Scheme::EulerMaruyama,
         edge_prior,
     })
 }

@@ -1,5 +1,7 @@
 //! Steps that are not finite: never applied, counted, and in the end diagnosed.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::train::error::FitError;
 use driftgraph_core::train::preset::Preset;
 use driftgraph_core::train::settings::{CheckedSettings, FitSettings, KnownEdge};

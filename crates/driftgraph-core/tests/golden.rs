@@ -1,5 +1,7 @@
 //! The published code's numbers: every step, term, gradient and optimiser step, on its own weights.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::nn::real::Real;
@@ -9,6 +11,7 @@ use driftgraph_core::posterior::chunk::PathNoise;
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
+use driftgraph_core::process::solver::Scheme;
 use driftgraph_core::train::adam::{Adam, AdamState};
 use serde_json::Value;
 
@@ -91,6 +94,7 @@ fn architecture(golden: &Value) -> Architecture {
         temperature: number(&config["gumbel_temp"]),
         graph_term: GraphTerm::Published,
         diffusion_floor: 1e-7,
+        scheme: Scheme::EulerMaruyama,
         edge_prior: EdgePrior::new(n_variables, number(&config["sparsity_lambda"])),
     }
 }

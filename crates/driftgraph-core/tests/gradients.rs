@@ -1,5 +1,7 @@
 //! The whole loss against central differences, in every parameter but the sampled graph's.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::nn::init::initial_values;
@@ -9,6 +11,7 @@ use driftgraph_core::posterior::batch::{BatchObjective, BatchTask};
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
+use driftgraph_core::process::solver::Scheme;
 use driftgraph_core::train::noise::StepNoise;
 
 fn architecture(node_variant: NodeVariant, noise: ObservationNoise) -> Architecture {
@@ -27,6 +30,7 @@ fn architecture(node_variant: NodeVariant, noise: ObservationNoise) -> Architect
         temperature: 0.25,
         graph_term: GraphTerm::Exact,
         diffusion_floor: 1e-7,
+        scheme: Scheme::EulerMaruyama,
         edge_prior: EdgePrior::new(2, 0.3),
     }
 }
@@ -98,6 +102,21 @@ fn printed_functions_on_the_published_grid() {
 }
 
 #[test]
+fn milstein_steps_of_both_variants_with_and_without_skips() {
+    for variant in [NodeVariant::Published, NodeVariant::Printed] {
+        for (embedding_size, node_width) in [(3, 6), (2, 4), (3, 5), (4, 7)] {
+            let sizes = Architecture {
+                scheme: Scheme::Milstein,
+                embedding_size,
+                node_width: Some(node_width),
+                ..architecture(variant, ObservationNoise::Gaussian)
+            };
+            compare(sizes, StepGrid::Exact, &[0, 1, 2, 3]);
+        }
+    }
+}
+
+#[test]
 fn a_batch_of_some_series_with_skips_in_both_first_layers() {
     let sizes = Architecture {
         embedding_size: 2,
@@ -123,8 +142,8 @@ fn a_batch_stands_for_all_series_by_its_factor() {
     let (all, first, second) = (terms(&[0, 1, 2, 3]), terms(&[0, 2]), terms(&[1, 3]));
     // N/S = 2: the mean over a partition into batches is the whole. Sums in another order.
     let close = |mean: f64, whole: f64| assert!((mean - whole).abs() < 1e-10 * whole.abs());
-    close((first.log_likelihood + second.log_likelihood) / 2.0, all.log_likelihood);
-    close((first.path_kl + second.path_kl) / 2.0, all.path_kl);
-    close((first.initial_kl + second.initial_kl) / 2.0, all.initial_kl);
+    close(f64::midpoint(first.log_likelihood, second.log_likelihood), all.log_likelihood);
+    close(f64::midpoint(first.path_kl, second.path_kl), all.path_kl);
+    close(f64::midpoint(first.initial_kl, second.initial_kl), all.initial_kl);
     assert_eq!(first.graph_kl, all.graph_kl);
 }

@@ -1,5 +1,7 @@
 //! Same seed, same bits: twice, on any number of threads, and after a stop in the middle.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::ops::ControlFlow;
 
 use driftgraph_core::noise::{Noise, Purpose};

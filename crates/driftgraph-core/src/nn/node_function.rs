@@ -12,6 +12,7 @@ mod tangent;
 mod tests;
 mod trace;
 
+pub use tangent::{NodeTangents, TangentRows};
 pub use trace::{NodeAdjoints, NodeTrace, Rows};
 
 use super::kernels::{

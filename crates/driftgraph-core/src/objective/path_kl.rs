@@ -75,7 +75,7 @@ mod tests {
         let hit = control(1.0, 0.0, 1e-9, 1e-7);
         assert!(hit.floored && hit.divisor == 1e-7);
         assert_eq!(hit.path_kl_slopes(1.0).1, 0.0);
-        let exact = control(1.0, 0.0, 0.0, 1e-7);
+        let exact = control(1.0_f64, 0.0, 0.0, 1e-7);
         assert!(exact.floored && exact.value.is_finite());
         assert!(!control(1.0, 0.0, 2e-7, 1e-7).floored);
     }

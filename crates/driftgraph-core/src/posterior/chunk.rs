@@ -7,9 +7,10 @@ use super::simulated::{SharedWeights, SimulatedPosterior};
 use super::workspace::ChunkWorkspace;
 use crate::graph::posterior::sample_graph;
 use crate::graph::prior::EdgeRule;
-use crate::nn::node_function::Rows;
+use crate::nn::node_function::{Rows, TangentRows};
 use crate::nn::real::Real;
 use crate::objective::elbo::ElboTerms;
+use crate::process::solver::Scheme;
 
 /// Random numbers of one training step, by series.
 pub trait PathNoise<R>: Sync {
@@ -156,7 +157,7 @@ impl<R: Real> Chunk<'_, R> {
         }
     }
 
-    /// The posterior path, Eq. 12 (eq: posterior process), by Euler-Maruyama steps.
+    /// The posterior path, Eq. 12 (eq: posterior process), step by step.
     fn simulate(&self, work: &mut ChunkWorkspace<R>) {
         let d = self.n_variables();
         self.draw_increments(work);
@@ -172,10 +173,16 @@ impl<R: Real> Chunk<'_, R> {
                 let dt = self.plans[series].steps[step];
                 for idx in place * d..(place + 1) * d {
                     let at = steps.start + idx;
+                    let (diffusion, dw) = (work.diffusion[at], work.increments[at]);
                     // Eq. 4 (eq: EM updates no graph), with the posterior's drift.
-                    work.states[next + idx] = work.states[now + idx]
-                        + work.posterior_drift[at] * dt
-                        + work.diffusion[at] * work.increments[at];
+                    work.states[next + idx] =
+                        work.states[now + idx] + work.posterior_drift[at] * dt + diffusion * dw;
+                    if self.is_milstein() {
+                        // Milstein's term: g g' (dw² - dt) / 2.
+                        let slope = self.model.process.diffusion_slope(diffusion);
+                        work.states[next + idx] +=
+                            diffusion * slope * work.own_derivatives[at] * half_excess(dw, dt);
+                    }
                 }
             }
         }
@@ -233,5 +240,26 @@ impl<R: Real> Chunk<'_, R> {
         let out = &mut work.diffusion[rows.range(1)];
         out.copy_from_slice(&trace.outputs[rows.range(1)]);
         process.activate_diffusion(out);
+        if self.is_milstein() {
+            self.own_derivatives(work, rows);
+        }
     }
+
+    fn is_milstein(&self) -> bool {
+        self.model.architecture.scheme == Scheme::Milstein
+    }
+
+    /// Derivatives of the diffusion's node function by the own variable.
+    fn own_derivatives(&self, work: &mut ChunkWorkspace<R>, rows: Rows) {
+        let (trace, strengths) = (&work.diffusion_trace, &work.diffusion_strengths[..]);
+        let block = TangentRows { trace, rows, strengths };
+        let out = &mut work.own_derivatives[rows.range(1)];
+        let (function, weights) = (&self.model.process.diffusion, &self.shared.diffusion);
+        function.own_derivatives(self.parameters, weights, block, &mut work.tangents, out);
+    }
+}
+
+/// (dw² - dt) / 2.
+fn half_excess<R: Real>(dw: R, dt: R) -> R {
+    R::from_f64(0.5) * (dw * dw - dt)
 }

@@ -1,7 +1,7 @@
 //! The simulated posterior of the paper, Eq. 12 (eq: posterior process): what it is made of.
 //!
 //! Encoder contexts give the initial state's law and drive the posterior drift; the path is an
-//! Euler-Maruyama solution with the prior's diffusion. `chunk.rs` runs it forwards and backwards.
+//! Euler-Maruyama (or Milstein) solution with the prior's diffusion. `chunk.rs` runs it forwards and backwards.
 
 use super::encoder::Encoder;
 use super::plan::EncoderInput;
@@ -14,6 +14,7 @@ use crate::nn::parameters::{Init, ParameterTable, Slot};
 use crate::nn::real::Real;
 use crate::objective::observation::ObservationNoise;
 use crate::process::prior::{NodeVariant, PriorProcess};
+use crate::process::solver::Scheme;
 
 /// How the graph prior enters the loss; the values agree up to a constant, the gradients do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -58,6 +59,8 @@ pub struct Architecture {
     pub graph_term: GraphTerm,
     /// What the control divides by where the diffusion is smaller.
     pub diffusion_floor: f64,
+    /// How the solver moves the path.
+    pub scheme: Scheme,
     /// Prior log-odds and fixed edges.
     pub edge_prior: EdgePrior,
 }

@@ -4,8 +4,9 @@ use super::encoder::EncoderTrace;
 use super::layout::ChunkLayout;
 use super::simulated::SimulatedPosterior;
 use crate::nn::mlp::MlpTrace;
-use crate::nn::node_function::{NodeAdjoints, NodeTrace};
+use crate::nn::node_function::{NodeAdjoints, NodeTangents, NodeTrace};
 use crate::nn::real::Real;
+use crate::process::solver::Scheme;
 
 /// Rows of a node function that are reversed together: small enough to stay in the cache.
 pub(super) const BLOCK_ROWS: usize = 512;
@@ -56,6 +57,10 @@ pub struct ChunkWorkspace<R> {
     pub(super) diffusion_trace: NodeTrace<R>,
     pub(super) prior_trace: NodeTrace<R>,
     pub(super) adjoints: NodeAdjoints<R>,
+    /// Derivatives of the diffusion's node function by the own variable, under Milstein steps.
+    pub(super) own_derivatives: Vec<R>,
+    pub(super) grad_own_derivatives: Vec<R>,
+    pub(super) tangents: NodeTangents<R>,
 }
 
 impl<R: Real> ChunkWorkspace<R> {
@@ -96,9 +101,7 @@ impl<R: Real> ChunkWorkspace<R> {
             (&mut self.grad_diffusion, steps),
             (&mut self.step_states, steps),
         ] {
-            if buffer.len() < len {
-                buffer.resize(len, R::ZERO);
-            }
+            grow(buffer, len);
         }
         self.encoder.resize(&model.encoder, observation_rows, n_series);
         self.drift_trace.resize(&model.drift, step_rows);
@@ -107,6 +110,17 @@ impl<R: Real> ChunkWorkspace<R> {
         self.prior_trace.resize(&model.process.drift, block);
         let reversed = BLOCK_ROWS.max(n_series * d).max(block).min(steps.max(block));
         self.adjoints.resize(&model.process.drift, reversed);
+        if model.architecture.scheme == Scheme::Milstein {
+            self.tangents.resize(&model.process.diffusion, n_series * d);
+            grow(&mut self.own_derivatives, steps);
+            grow(&mut self.grad_own_derivatives, n_series * d);
+        }
+    }
+}
+
+fn grow<R: Real>(buffer: &mut Vec<R>, len: usize) {
+    if buffer.len() < len {
+        buffer.resize(len, R::ZERO);
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::sde::DiagonalSde;
 use crate::graph::prior::EdgeRule;
-use crate::nn::node_function::{NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
+use crate::nn::node_function::{
+    NodeFunction, NodeSizes, NodeTangents, NodeTrace, NodeWeights, Rows, TangentRows,
+};
 use crate::nn::parameters::ParameterTable;
 use crate::nn::real::Real;
 
@@ -115,6 +117,18 @@ impl PriorProcess {
     }
 }
 
+impl PriorProcess {
+    /// The second derivative of a diffusion by the node function's output.
+    #[inline]
+    pub fn diffusion_curvature<R: Real>(&self, diffusion: R) -> R {
+        let slope = self.diffusion_slope(diffusion);
+        match self.variant {
+            NodeVariant::Published => slope * (R::ONE - diffusion - diffusion),
+            NodeVariant::Printed => slope * (R::ONE - slope),
+        }
+    }
+}
+
 /// A prior process with fixed parameters and one graph: it can be simulated by any solver.
 #[derive(Debug, Clone)]
 pub struct LearnedProcess {
@@ -184,7 +198,10 @@ impl DiagonalSde for LearnedProcess {
         let mut diffusion = trace.outputs.clone();
         self.process.activate_diffusion(&mut diffusion);
         let (weights, strengths) = &self.diffusion;
-        function.own_derivatives(&self.parameters, weights, strengths, (&trace, rows), out);
+        let block = TangentRows { trace: &trace, rows, strengths };
+        let mut tangents = NodeTangents::default();
+        tangents.resize(function, rows.n);
+        function.own_derivatives(&self.parameters, weights, block, &mut tangents, out);
         for (out, &diffusion) in out.iter_mut().zip(&diffusion) {
             *out *= self.process.diffusion_slope(diffusion);
         }

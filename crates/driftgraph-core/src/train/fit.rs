@@ -15,6 +15,22 @@ use crate::{CoreError, EdgeScores, SeriesSet, SignatureGraph, Standardizer};
 /// Algorithm 1: learns a posterior over graphs and the process behind the series.
 ///
 /// Runs on the current thread pool; the result does not depend on its number of threads.
+///
+/// ```
+/// use driftgraph_core::train::fit::fit;
+/// use driftgraph_core::train::observer::Silent;
+/// use driftgraph_core::train::preset::Preset;
+/// use driftgraph_core::train::settings::FitSettings;
+/// use driftgraph_core::{ObservedSeries, SeriesSet};
+///
+/// let times = vec![0.0, 1.0, 2.5];
+/// let series = ObservedSeries::new("run", 2, times, vec![0.1, 1.0, 0.4, f64::NAN, 0.9, 0.2])?;
+/// let data = SeriesSet::new(vec!["prey".into(), "predator".into()], vec![series])?;
+/// let settings = FitSettings { steps: 3, hidden_size: 8, ..Preset::Paper.settings() }.check()?;
+/// let fitted = fit(&data, &settings, &mut Silent)?;
+/// assert_eq!(fitted.edge_probabilities().len(), 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn fit(
     data: &SeriesSet,
     settings: &CheckedSettings,

@@ -10,6 +10,7 @@ use crate::objective::observation::ObservationNoise;
 use crate::posterior::plan::{EncoderInput, StepGrid};
 use crate::posterior::simulated::GraphTerm;
 use crate::process::prior::NodeVariant;
+use crate::process::solver::Scheme;
 
 /// A named set of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -137,6 +138,7 @@ fn published() -> FitSettings {
         time_span: None,
         step_size: 1.0,
         step_grid: StepGrid::Published,
+        scheme: Scheme::EulerMaruyama,
         encoder_input: EncoderInput::Values,
         noise: ObservationNoise::Laplace,
         noise_scale: 0.01,

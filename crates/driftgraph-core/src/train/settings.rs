@@ -11,6 +11,7 @@ use crate::objective::observation::ObservationNoise;
 use crate::posterior::plan::{EncoderInput, StepGrid};
 use crate::posterior::simulated::GraphTerm;
 use crate::process::prior::NodeVariant;
+use crate::process::solver::Scheme;
 
 /// What is known of one edge before the fit.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -58,6 +59,9 @@ pub struct FitSettings {
     pub step_size: f64,
     /// Where the solver's steps lie.
     pub step_grid: StepGrid,
+    /// How the solver moves the path.
+    #[serde(with = "scheme_name")]
+    pub scheme: Scheme,
     /// What the encoder is told about each observation.
     pub encoder_input: EncoderInput,
     /// Law of the observation noise.
@@ -144,6 +148,22 @@ impl FitSettings {
         ];
         numbers.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
         numbers
+    }
+}
+
+/// A scheme in a settings file goes by its name.
+mod scheme_name {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Scheme;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    pub(super) fn serialize<S: Serializer>(scheme: &Scheme, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(scheme.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Scheme, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -25,6 +25,16 @@ pub struct Snapshot {
     pub adam: AdamState<f32>,
 }
 
+impl Snapshot {
+    /// Becomes a copy, without allocating.
+    fn copy_from(&mut self, other: &Self) {
+        self.parameters.copy_from_slice(&other.parameters);
+        self.adam.n_steps = other.adam.n_steps;
+        self.adam.first_moments.copy_from_slice(&other.adam.first_moments);
+        self.adam.second_moments.copy_from_slice(&other.adam.second_moments);
+    }
+}
+
 /// Everything a fit needs to go on bit for bit, besides data and settings.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TrainingState {
@@ -173,7 +183,7 @@ impl Trainer {
 
     fn apply(&mut self, evaluation: &Evaluation, learning_rate: f64, gradient_norm: f64) {
         let state = &mut self.state;
-        state.last_good.clone_from(&state.current);
+        state.last_good.copy_from(&state.current);
         state.last_terms = Some(evaluation.terms);
         state.failures_in_a_row = 0;
         let factor = clip_factor(gradient_norm, self.settings.clip_norm) as f32;
@@ -190,7 +200,7 @@ impl Trainer {
 
     fn roll_back(&mut self, step: u64, term: &'static str) -> Result<(), FitError> {
         let state = &mut self.state;
-        state.current.clone_from(&state.last_good);
+        state.current.copy_from(&state.last_good);
         state.learning_rate_scale *= 0.5;
         state.failures_in_a_row += 1;
         state.counters.rollbacks += 1;
@@ -284,6 +294,7 @@ pub(super) fn architecture(
         temperature: settings.temperature,
         graph_term: settings.graph_term,
         diffusion_floor: settings.diffusion_floor,
+        scheme: settings.scheme,
         edge_prior: edge_prior(settings, variables)?,
     })
 }

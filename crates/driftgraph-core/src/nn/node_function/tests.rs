@@ -188,7 +188,10 @@ fn derivatives_by_the_own_variable_agree_with_central_differences() {
         function.aggregate(&strengths, &mut trace, rows);
         function.combine(&parameters, &weights, &mut trace, rows);
         let mut found = vec![0.0; d];
-        function.own_derivatives(&parameters, &weights, &strengths, (&trace, rows), &mut found);
+        let block = TangentRows { trace: &trace, rows, strengths: &strengths };
+        let mut tangents = NodeTangents::default();
+        tangents.resize(&function, d);
+        function.own_derivatives(&parameters, &weights, block, &mut tangents, &mut found);
         for node in 0..d {
             let step = 1e-6;
             let at = |shift: f64| {

@@ -1,8 +1,8 @@
 //! The way back: likelihood, path KL, then through the path to encoder and graphs.
 
-use super::{Chunk, ChunkSums};
+use super::{Chunk, ChunkSums, half_excess};
 use crate::graph::prior::EdgeRule;
-use crate::nn::node_function::Rows;
+use crate::nn::node_function::{Rows, TangentRows};
 use crate::nn::real::Real;
 use crate::objective::initial_kl::{Normal, initial_kl};
 use crate::objective::path_kl::control;
@@ -186,7 +186,16 @@ impl<R: Real> Chunk<'_, R> {
                 let diffusion = work.diffusion[at];
                 let grad = work.grad_diffusion[at] + grad_next * work.increments[at];
                 work.adjoints.outputs[here.start + idx] = grad * process.diffusion_slope(diffusion);
+                if self.is_milstein() {
+                    let excess = grad_next * half_excess(work.increments[at], dt);
+                    let grads = self.milstein_adjoints(diffusion, work.own_derivatives[at], excess);
+                    work.adjoints.outputs[here.start + idx] += grads.0;
+                    work.grad_own_derivatives[idx] = grads.1;
+                }
             }
+        }
+        if self.is_milstein() {
+            self.reverse_own_derivatives(work, grads, rows);
         }
         let grad_now = &mut work.grad_states[now..now + n_running * d];
         let grad_drift = &work.grad_drift[rows.range(1)];
@@ -207,6 +216,27 @@ impl<R: Real> Chunk<'_, R> {
         for (grad, &input) in grad_now.iter_mut().zip(&adjoints.inputs[here]) {
             *grad += input;
         }
+    }
+
+    /// Adjoints, by the node function's output o and its own derivative t, of excess g g' with
+    /// g = φ(o) and g' = φ'(o) t.
+    fn milstein_adjoints(&self, diffusion: R, own_derivative: R, excess: R) -> (R, R) {
+        let process = &self.model.process;
+        let slope = process.diffusion_slope(diffusion);
+        let curvature = process.diffusion_curvature(diffusion);
+        let by_output = slope * slope + diffusion * curvature;
+        (excess * own_derivative * by_output, excess * diffusion * slope)
+    }
+
+    /// Computes the tangents of a step again, and takes them back to weights and strengths.
+    fn reverse_own_derivatives(&self, work: &mut ChunkWorkspace<R>, grads: &mut [R], rows: Rows) {
+        self.own_derivatives(work, rows);
+        let (trace, strengths) = (&work.diffusion_trace, &work.diffusion_strengths[..]);
+        let block =
+            (TangentRows { trace, rows, strengths }, &mut work.grad_diffusion_strengths[..]);
+        let grad_out = &work.grad_own_derivatives[..rows.n];
+        let (function, pair) = (&self.model.process.diffusion, (self.parameters, grads));
+        function.own_derivatives_backward(pair, block, &mut work.tangents, grad_out);
     }
 
     /// KL of the initial states, and their way back to the contexts.

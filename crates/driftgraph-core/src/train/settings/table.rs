@@ -63,7 +63,7 @@ const OURS: &str = "ours";
 
 /// All settings, in the order of the fields.
 #[rustfmt::skip]
-pub const SETTINGS: [Setting; 30] = [
+pub const SETTINGS: [Setting; 31] = [
     row("seed", "0", Range::Any, "seed of all random numbers", OURS),
     row("steps", "5000", from(1.0, 1e12), "number of training steps", "Appendix, Experiments: 5000 to 30000"),
     row("batch_size", "none", from(1.0, COUNT), "series per training step; all when not given", "Algorithm 1; the experiments use all"),
@@ -78,6 +78,7 @@ pub const SETTINGS: [Setting; 30] = [
     row("time_span", "none", above(0.0, INF), "length of the whole time range in the model's units", "Appendix, Experiments: 1.05 (DREAM3), 10 (Netsim)"),
     row("step_size", "1.0", above(0.0, INF), "longest solver step, in the model's units of time", "Appendix, Experiments: 1 or 0.05"),
     row("step_grid", "exact", Range::Choice(&["exact", "published"]), "steps that end at every observation, or equal steps with interpolation", "published code: published"),
+    row("scheme", "euler-maruyama", Range::Choice(&["euler-maruyama", "milstein"]), "how the solver moves the path", "Eq. 4"),
     row("encoder_input", "values-mask-gap", Range::Choice(&["values-mask-gap", "values"]), "what the encoder is told about each observation", "published code: values"),
     row("noise", "laplace", Range::Choice(&["laplace", "gaussian"]), "law of the observation noise", "Appendix, Model architecture: Laplace"),
     row("noise_scale", "0.1", above(0.0, INF), "scale of the observation noise; where it starts when learned", "Appendix, Model architecture: 0.01"),
