@@ -1,5 +1,6 @@
 //! Directed graphs over the variables, row = source and column = target, cycles allowed.
 
+pub mod density;
 pub mod posterior;
 pub mod prior;
 pub mod scores;

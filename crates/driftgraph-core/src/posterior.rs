@@ -1,9 +1,11 @@
 //! q(path | graph): how latent paths are drawn given the series, and the gradients of the ELBO.
 
 pub mod batch;
+pub mod bridge;
 pub mod chunk;
 pub mod encoder;
 pub mod layout;
 pub mod plan;
 pub mod simulated;
+pub mod smoother;
 pub mod workspace;

@@ -1,12 +1,14 @@
 //! Training: settings, optimiser, schedules, and the one loop that fits a model.
 
 pub mod adam;
+pub mod bridge;
 pub mod error;
 pub mod fit;
 pub mod noise;
 pub mod observer;
 pub mod preset;
 pub mod schedule;
+pub mod select;
 pub mod settings;
 pub mod time;
 pub mod trainer;

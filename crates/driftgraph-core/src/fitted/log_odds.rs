@@ -179,9 +179,9 @@ impl Process {
         }
         let log_scales = model.log_diffusions(parameters);
         let law = |variable: usize| {
-            let (mean, variance) = model.innovation().unit_moments(parameters, variable);
-            let scale = log_scales[variable].exp();
-            (model.offsets(parameters)[variable] + mean, variance * scale * scale)
+            let law = model.innovation();
+            let (mean, variance) = law.moments(parameters, variable, log_scales[variable]);
+            (model.offsets(parameters)[variable] + mean, variance)
         };
         let (offsets, variances) = (0..d).map(law).unzip();
         Self { lagged, instant, remaining, offsets, variances }

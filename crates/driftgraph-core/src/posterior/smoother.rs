@@ -177,7 +177,9 @@ mod tests {
         let mut shift = vec![0.0; n];
         for k in 1..n {
             let weight = 1.0 / (LEVEL.process_variance * (times[k] - times[k - 1]));
-            for (row, col, sign) in [(k, k, 1.0), (k - 1, k - 1, 1.0), (k, k - 1, -1.0), (k - 1, k, -1.0)] {
+            for (row, col, sign) in
+                [(k, k, 1.0), (k - 1, k - 1, 1.0), (k, k - 1, -1.0), (k - 1, k, -1.0)]
+            {
                 precision[row * n + col] += sign * weight;
             }
         }
@@ -192,7 +194,8 @@ mod tests {
 
     /// Gauss and Jordan; the matrices here are small and positive definite.
     fn inverse(mut a: Vec<f64>, n: usize) -> Vec<f64> {
-        let mut out: Vec<f64> = (0..n * n).map(|idx| f64::from(u8::from(idx / n == idx % n))).collect();
+        let mut out: Vec<f64> =
+            (0..n * n).map(|idx| f64::from(u8::from(idx / n == idx % n))).collect();
         for col in 0..n {
             let pivot = a[col * n + col];
             for k in 0..n {
@@ -214,10 +217,9 @@ mod tests {
     fn smoothing_equals_dense_conditioning_with_holes_and_uneven_gaps() {
         let times = [0.0, 0.5, 0.7, 2.0, 2.1, 4.0, 4.5];
         let hole = f64::NAN;
-        for values in [
-            [1.0, 2.0, hole, -1.0, hole, 0.5, 0.2],
-            [hole, hole, 1.0, 0.3, 0.1, hole, hole],
-        ] {
+        for values in
+            [[1.0, 2.0, hole, -1.0, hole, 0.5, 0.2], [hole, hole, 1.0, 0.3, 0.1, hole, hole]]
+        {
             let (mean, covariance) = dense(&times, &values);
             let n = times.len();
             for (k, found) in LEVEL.smooth(&times, &values).iter().enumerate() {

@@ -1,3 +1,354 @@
-//! Settings chosen without the truth: candidates compared on held-out series.
+//! Settings chosen without the truth: candidates compared on held-out series, then a refit.
+//!
+//! Held-out likelihood decides only what it decides reliably: whether variables act on each other within
+//! a step, and whether the drift is more than linear. Everything else is learned.
 
+mod dynamics;
+mod ensemble;
+mod folds;
 pub mod kalman;
+
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+
+pub use ensemble::EnsembleFit;
+pub use folds::{Folds, HeldOutUnit};
+
+use super::bridge::{
+    BridgeError, BridgeFit, BridgeProgress, BridgeSettings, BridgeTrainer, NoiseScale, StopReason,
+};
+use crate::SeriesSet;
+use crate::graph::prior::EdgePrior;
+use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
+use kalman::predictive_log_likelihoods;
+
+/// How candidates are chosen.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SelectSettings {
+    /// What all candidates share.
+    pub base: BridgeSettings,
+    /// Whether instantaneous effects are tried.
+    pub try_instantaneous: bool,
+    /// Parts into which the series are dealt; each is predicted once by a fit of the others.
+    pub n_folds: usize,
+    /// Standard errors by which a candidate must gain.
+    pub min_standard_errors: f64,
+    /// Share of the held-out log likelihood by which a candidate must gain.
+    pub min_relative_gain: f64,
+    /// Fits with different seeds whose log-odds are averaged at the end.
+    pub ensemble: usize,
+}
+
+impl Default for SelectSettings {
+    fn default() -> Self {
+        Self {
+            base: BridgeSettings::default(),
+            try_instantaneous: true,
+            n_folds: 3,
+            min_standard_errors: 2.0,
+            min_relative_gain: 0.002,
+            ensemble: 3,
+        }
+    }
+}
+
+/// One candidate and how it predicted what it had not seen.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct CandidateReport {
+    /// `linear`, or what is added to it.
+    pub name: String,
+    /// Its settings.
+    pub settings: BridgeSettings,
+    /// Held-out log likelihood of every unit; `None` where it could not be computed.
+    pub log_likelihoods: Vec<Option<f64>>,
+    /// Mean gain per unit over the candidate it was compared with; `None` for the first.
+    pub gain: Option<Gain>,
+    /// Whether all its fits converged.
+    pub converged: bool,
+}
+
+/// A gain in held-out log likelihood.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Gain {
+    /// Mean over units, in nats.
+    pub mean: f64,
+    /// Its standard error over units.
+    pub standard_error: f64,
+    /// Relative to the magnitude of the other candidate's mean.
+    pub relative: f64,
+    /// Whether it is large enough to be believed.
+    pub accepted: bool,
+}
+
+/// What was tried and what won.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Selection {
+    /// All candidates, the plain one first.
+    pub candidates: Vec<CandidateReport>,
+    /// Position of the winner.
+    pub chosen: usize,
+    /// What was held out; `None` where the data cannot be split.
+    pub unit: Option<HeldOutUnit>,
+}
+
+/// What is being done, for a progress line.
+#[derive(Debug, Clone, Copy)]
+pub enum SelectEvent<'a> {
+    /// A step of a candidate's fit without one fold.
+    Candidate {
+        /// Name of the candidate.
+        name: &'a str,
+        /// The fold held out, from 0.
+        fold: usize,
+        /// Number of folds.
+        n_folds: usize,
+        /// The step.
+        progress: &'a BridgeProgress,
+    },
+    /// A step of a final fit to all data.
+    Refit {
+        /// Number of the fit, from 0.
+        member: usize,
+        /// Number of final fits.
+        n_members: usize,
+        /// The step.
+        progress: &'a BridgeProgress,
+    },
+}
+
+/// Follows a selection from several threads; `Break` ends the fit of the event with what it has.
+pub type SelectObserver<'a> = dyn Fn(&SelectEvent<'_>) -> ControlFlow<()> + Sync + 'a;
+
+/// Chooses settings on held-out series, then fits all data with each seed of the ensemble.
+pub fn fit_selected(
+    data: &SeriesSet,
+    knowledge: &EdgePrior,
+    settings: &SelectSettings,
+    observer: &SelectObserver<'_>,
+) -> Result<(Selection, EnsembleFit), BridgeError> {
+    let selection = select(data, knowledge, settings, observer)?;
+    let chosen = &selection.candidates[selection.chosen].settings;
+    let ensemble = fit_ensemble(data, knowledge, (chosen, settings.ensemble), observer)?;
+    Ok((selection, ensemble))
+}
+
+/// Fits all data once per seed, seeds counting up from that of the settings.
+pub fn fit_ensemble(
+    data: &SeriesSet,
+    knowledge: &EdgePrior,
+    (settings, n_members): (&BridgeSettings, usize),
+    observer: &SelectObserver<'_>,
+) -> Result<EnsembleFit, BridgeError> {
+    let trainer = BridgeTrainer::new(data, knowledge, settings.clone().check()?)?;
+    // Without anything random all members would be the same.
+    let n_members = if trainer.is_deterministic() { 1 } else { n_members.max(1) };
+    let members: Vec<Result<BridgeFit, BridgeError>> = (0..n_members)
+        .into_par_iter()
+        .map(|member| {
+            let seed = settings.seed.wrapping_add(member as u64);
+            let settings = BridgeSettings { seed, ..settings.clone() }.check()?;
+            let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
+            let stop = trainer.run(&mut |progress, _| {
+                observer(&SelectEvent::Refit { member, n_members, progress })
+            })?;
+            Ok(BridgeFit::new(trainer, stop))
+        })
+        .collect();
+    Ok(EnsembleFit::new(members.into_iter().collect::<Result<_, _>>()?))
+}
+
+/// Compares the candidates on held-out series, or blocks of time where there are few series.
+pub fn select(
+    data: &SeriesSet,
+    knowledge: &EdgePrior,
+    settings: &SelectSettings,
+    observer: &SelectObserver<'_>,
+) -> Result<Selection, BridgeError> {
+    let base = settled(data, knowledge, &settings.base)?;
+    let Some(folds) = Folds::new(data, settings.n_folds, base.seed)? else {
+        let plain = CandidateReport {
+            name: name_of(&base),
+            settings: base,
+            log_likelihoods: Vec::new(),
+            gain: None,
+            converged: true,
+        };
+        return Ok(Selection { candidates: vec![plain], chosen: 0, unit: None });
+    };
+    let mut tried = vec![base.clone()];
+    if settings.try_instantaneous && !base.instantaneous {
+        tried.push(BridgeSettings { instantaneous: true, ..base });
+    }
+    let mut candidates = evaluate(&folds, knowledge, &tried, observer)?;
+    let mut chosen = 0;
+    for idx in 1..candidates.len() {
+        let gain = settings.gain(&candidates[idx], &candidates[0]);
+        candidates[idx].gain = gain;
+        if gain.is_some_and(|gain| gain.accepted) {
+            chosen = idx;
+        }
+    }
+    Ok(Selection { candidates, chosen, unit: Some(folds.unit()) })
+}
+
+/// The settings with what depends on the data decided once, for all candidates and folds alike.
+fn settled(
+    data: &SeriesSet,
+    knowledge: &EdgePrior,
+    base: &BridgeSettings,
+) -> Result<BridgeSettings, BridgeError> {
+    let mut base = base.clone();
+    if base.step_size.is_none() {
+        base.step_size = Some(default_step_size(data)?);
+    }
+    let trainer = BridgeTrainer::new(data, knowledge, base.clone().check()?)?;
+    if base.noise_scale == NoiseScale::Auto {
+        base.noise_scale = trainer.noise_scale();
+    }
+    Ok(base)
+}
+
+fn name_of(settings: &BridgeSettings) -> String {
+    let mut name = "linear".to_owned();
+    if settings.instantaneous {
+        name.push_str(" + instantaneous");
+    }
+    name
+}
+
+/// Fits every candidate without every fold, in parallel, and predicts the fold.
+fn evaluate(
+    folds: &Folds,
+    knowledge: &EdgePrior,
+    tried: &[BridgeSettings],
+    observer: &SelectObserver<'_>,
+) -> Result<Vec<CandidateReport>, BridgeError> {
+    let n_folds = folds.n_folds();
+    let jobs: Vec<Result<FoldResult, BridgeError>> = (0..tried.len() * n_folds)
+        .into_par_iter()
+        .map(|job| {
+            let (settings, fold) = (&tried[job / n_folds], job % n_folds);
+            let name = name_of(settings);
+            predict_fold(folds, knowledge, (settings, fold), &|progress| {
+                observer(&SelectEvent::Candidate { name: &name, fold, n_folds, progress })
+            })
+        })
+        .collect();
+    let results = jobs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let report = |(settings, results): (&BridgeSettings, &[FoldResult])| {
+        let mut log_likelihoods = vec![None; folds.n_units()];
+        for (fold, result) in results.iter().enumerate() {
+            for (&unit, &value) in folds.units_of(fold).iter().zip(&result.log_likelihoods) {
+                log_likelihoods[unit] = value;
+            }
+        }
+        CandidateReport {
+            name: name_of(settings),
+            settings: settings.clone(),
+            log_likelihoods,
+            gain: None,
+            converged: results.iter().all(|result| result.converged),
+        }
+    };
+    Ok(tried.iter().zip(results.chunks(n_folds)).map(report).collect())
+}
+
+struct FoldResult {
+    log_likelihoods: Vec<Option<f64>>,
+    converged: bool,
+}
+
+fn predict_fold(
+    folds: &Folds,
+    knowledge: &EdgePrior,
+    (settings, fold): (&BridgeSettings, usize),
+    observer: &(dyn Fn(&BridgeProgress) -> ControlFlow<()> + Sync),
+) -> Result<FoldResult, BridgeError> {
+    let (train, held_out) = folds.split(fold)?;
+    let n_units = held_out.n_series();
+    let mut trainer = BridgeTrainer::new(&train, knowledge, settings.clone().check()?)?;
+    let stop = match trainer.run(&mut |progress, _| observer(progress)) {
+        Ok(stop) => stop,
+        // A candidate that cannot be fitted predicts nothing, and so cannot win.
+        Err(BridgeError::Diverged { .. }) => {
+            return Ok(FoldResult { log_likelihoods: vec![None; n_units], converged: false });
+        }
+        Err(other) => return Err(other),
+    };
+    let dynamics = dynamics::of_trainer(&trainer);
+    let standardised = trainer.standardizer().apply(&held_out);
+    let step_size = settings.step_size.map_or_else(|| default_step_size(&train), Ok)?;
+    let mut log_likelihoods = vec![None; n_units];
+    // A fold of single rows has no step to predict.
+    if let Ok(layout) = BridgeLayout::new(&standardised, step_size) {
+        let found = dynamics.map(|dynamics| predictive_log_likelihoods(&dynamics, &layout));
+        for (rows, value) in layout.series().iter().zip(found.unwrap_or_default()) {
+            log_likelihoods[rows.series_idx] = value;
+        }
+    }
+    Ok(FoldResult { log_likelihoods, converged: stop == StopReason::Converged })
+}
+
+impl SelectSettings {
+    /// The gain of one candidate over another; `None` where fewer than two units can be compared.
+    fn gain(&self, candidate: &CandidateReport, other: &CandidateReport) -> Option<Gain> {
+        let pairs = candidate.log_likelihoods.iter().zip(&other.log_likelihoods);
+        // A unit that only the other can predict speaks against the candidate.
+        if pairs.clone().any(|(own, other)| own.is_none() && other.is_some()) {
+            return None;
+        }
+        let pairs: Vec<(f64, f64)> = pairs.filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect();
+        let n = pairs.len() as f64;
+        if pairs.len() < 2 {
+            return None;
+        }
+        let mean = pairs.iter().map(|(own, other)| own - other).sum::<f64>() / n;
+        let squares: f64 = pairs.iter().map(|(own, other)| (own - other - mean).powi(2)).sum();
+        let standard_error = (squares / (n - 1.0) / n).sqrt();
+        let magnitude = pairs.iter().map(|(_, other)| other).sum::<f64>().abs() / n;
+        let relative = mean / magnitude.max(f64::MIN_POSITIVE);
+        let accepted = mean > self.min_standard_errors * standard_error
+            && relative > self.min_relative_gain;
+        Some(Gain { mean, standard_error, relative, accepted })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(values: &[f64]) -> CandidateReport {
+        CandidateReport {
+            name: "linear".into(),
+            settings: BridgeSettings::default(),
+            log_likelihoods: values.iter().map(|&value| Some(value)).collect(),
+            gain: None,
+            converged: true,
+        }
+    }
+
+    #[test]
+    fn a_gain_must_exceed_its_error_and_a_share_of_the_whole() {
+        let settings = SelectSettings::default();
+        let other = report(&[-100.0, -110.0, -90.0, -100.0]);
+        let gain = |values: &[f64]| settings.gain(&report(values), &other).unwrap();
+        // Gains 2, 3, 2, 3: mean 2.5, deviation 0.577, standard error 0.289; 2.5 % of the whole.
+        let clear = gain(&[-98.0, -107.0, -88.0, -97.0]);
+        assert!((clear.mean - 2.5).abs() < 1e-12 && clear.accepted);
+        assert!((clear.standard_error - (1.0_f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
+        // The same mean from one unit alone: standard error 2.5.
+        assert!(!gain(&[-90.0, -110.0, -90.0, -100.0]).accepted);
+        // Certain but tiny: 0.1 of 100.
+        assert!(!gain(&[-99.9, -109.9, -89.9, -99.9]).accepted);
+    }
+
+    #[test]
+    fn a_candidate_that_cannot_predict_does_not_win() {
+        let other = report(&[-100.0, -110.0, -90.0]);
+        let mut candidate = report(&[-10.0, -10.0, -10.0]);
+        candidate.log_likelihoods[1] = None;
+        assert_eq!(SelectSettings::default().gain(&candidate, &other), None);
+    }
+}

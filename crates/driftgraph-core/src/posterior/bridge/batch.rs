@@ -78,10 +78,7 @@ impl Batch {
 }
 
 /// The rows, the rows after them, and the starts; sorted, each once.
-fn with_ends(
-    rows: impl Iterator<Item = usize>,
-    starts: impl Iterator<Item = usize>,
-) -> Vec<usize> {
+fn with_ends(rows: impl Iterator<Item = usize>, starts: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut all: Vec<usize> = rows.flat_map(|row| [row, row + 1]).chain(starts).collect();
     all.sort_unstable();
     all.dedup();

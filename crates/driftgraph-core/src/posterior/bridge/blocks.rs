@@ -102,7 +102,8 @@ mod tests {
             let times = (0..n).map(|time| time as f64).collect();
             ObservedSeries::new(format!("s{idx}"), 1, times, vec![0.5; n]).unwrap()
         });
-        BridgeLayout::new(&SeriesSet::new(vec!["x".into()], series.collect()).unwrap(), 1.0).unwrap()
+        BridgeLayout::new(&SeriesSet::new(vec!["x".into()], series.collect()).unwrap(), 1.0)
+            .unwrap()
     }
 
     #[test]

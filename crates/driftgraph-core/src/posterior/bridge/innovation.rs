@@ -83,17 +83,19 @@ impl Innovation {
         self.mixture.into_iter().flatten()
     }
 
-    /// Mean and variance of an innovation of unit scale and step, per variable.
-    pub fn unit_moments(&self, parameters: &[f64], variable: usize) -> (f64, f64) {
+    /// Mean and variance of one variable's innovation over a unit of time.
+    pub fn moments(&self, parameters: &[f64], variable: usize, log_scale: f64) -> (f64, f64) {
+        let square_scale = (2.0 * log_scale).exp();
         match self.law {
-            InnovationLaw::Gaussian => (0.0, 1.0),
-            InnovationLaw::Laplace => (0.0, 2.0),
+            InnovationLaw::Gaussian => (0.0, square_scale),
+            InnovationLaw::Laplace => (0.0, 2.0 * square_scale),
             InnovationLaw::Mixture => {
                 let components = self.components(parameters, variable);
                 let mean: f64 = components.iter().map(|c| c.log_weight.exp() * c.centre).sum();
                 let square: f64 = (components.iter())
                     .map(|c| {
-                        c.log_weight.exp() * (c.centre * c.centre + (2.0 * c.log_deviation).exp())
+                        let variance = square_scale * (2.0 * c.log_deviation).exp();
+                        c.log_weight.exp() * (c.centre * c.centre + variance)
                     })
                     .sum();
                 (mean, square - mean * mean)
@@ -120,9 +122,8 @@ impl Innovation {
     fn components(&self, parameters: &[f64], variable: usize) -> [Component; 2] {
         let [centres, log_deviations, logits] =
             self.mixture.expect("only called for the mixture, which has its slots");
-        let at = |slot: Slot, component: usize| {
-            slot.of(parameters)[component * slot.cols + variable]
-        };
+        let at =
+            |slot: Slot, component: usize| slot.of(parameters)[component * slot.cols + variable];
         let (first, second) = (at(logits, 0), at(logits, 1));
         let top = first.max(second);
         let log_sum = top + ((first - top).exp() + (second - top).exp()).ln();
@@ -262,7 +263,7 @@ mod tests {
         let q = [0.4, 0.3, -0.2];
         // Rounding of a few exponentials.
         assert!((value(&innovation, &parameters, q) - value(&plain, &none, q)).abs() < 1e-14);
-        assert!((innovation.unit_moments(&parameters, 0).1 - 1.0).abs() < 1e-15);
+        assert!((innovation.moments(&parameters, 0, 0.0).1 - 1.0).abs() < 1e-15);
     }
 
     #[test]

@@ -134,9 +134,8 @@ impl BridgeLayout {
         if n_steps == 0 {
             return Err(CoreError::NoSteps);
         }
-        let total: f64 = (self.series.iter())
-            .map(|rows| self.time_since_start(rows, rows.n_points - 1))
-            .sum();
+        let total: f64 =
+            (self.series.iter()).map(|rows| self.time_since_start(rows, rows.n_points - 1)).sum();
         self.time_unit = total / n_steps as f64;
         for step in &mut self.steps {
             *step /= self.time_unit;
@@ -261,10 +260,7 @@ mod tests {
 
     #[test]
     fn rows_and_series_without_a_cell_make_no_points() {
-        let data = set(&[
-            (&[0.0, 0.5, 1.0], &[1.0, HOLE, 2.0]),
-            (&[0.0, 1.0], &[HOLE, HOLE]),
-        ]);
+        let data = set(&[(&[0.0, 0.5, 1.0], &[1.0, HOLE, 2.0]), (&[0.0, 1.0], &[HOLE, HOLE])]);
         let layout = BridgeLayout::new(&data, 1.0).unwrap();
         assert_eq!((layout.n_points(), layout.series().len()), (2, 1));
     }

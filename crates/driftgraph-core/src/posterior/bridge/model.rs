@@ -447,9 +447,8 @@ impl PathSummary {
             first_deviations: Vec::new(),
         };
         for (variable, scale) in increment_scales.iter().enumerate() {
-            let mean = |point: usize| {
-                posterior.values.means[point * layout.n_variables() + variable]
-            };
+            let mean =
+                |point: usize| posterior.values.means[point * layout.n_variables() + variable];
             let increments: Vec<f64> = (layout.series().iter())
                 .flat_map(|rows| (0..rows.n_steps()).map(move |step| (rows, step)))
                 .map(|(rows, step)| {

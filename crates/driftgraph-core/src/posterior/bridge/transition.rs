@@ -20,8 +20,8 @@ use rayon::prelude::*;
 use super::gated::{GatedAdjoints, GatedMoments};
 use super::innovation::{Innovation, Residual};
 use super::moments::StepMoments;
-use spread::{spread_variances, spread_variances_backward};
 use crate::nn::kernels::{View, add_into, add_product, product, vectorised};
+use spread::{spread_variances, spread_variances_backward};
 
 /// Steps per parallel piece: fixed, so that sums do not depend on the number of threads.
 const PIECE: usize = 256;
@@ -217,7 +217,8 @@ fn piece_surprise(
     let matrix = |entries| View::new(entries, d, d);
     let (inputs, increments) = (&moments.inputs[range.clone()], &moments.increments[range]);
     // `residuals` now holds derivatives by the residuals' means.
-    let (by_means, by_variances) = (View::new(&piece.residuals, n, d), View::new(rows.by_variances, n, d));
+    let (by_means, by_variances) =
+        (View::new(&piece.residuals, n, d), View::new(rows.by_variances, n, d));
 
     piece.by_lagged_mean.resize(d * d, 0.0);
     product(&mut piece.by_lagged_mean, d, View::new(inputs, n, d).t(), by_means);
@@ -235,7 +236,12 @@ fn piece_surprise(
         product(&mut piece.by_instant_mean, d, View::new(increments, n, d).t(), by_means);
         square_into(&mut piece.squares, increments);
         piece.by_instant_variance.resize(d * d, 0.0);
-        product(&mut piece.by_instant_variance, d, View::new(&piece.squares, n, d).t(), by_variances);
+        product(
+            &mut piece.by_instant_variance,
+            d,
+            View::new(&piece.squares, n, d).t(),
+            by_variances,
+        );
         product(rows.by_increments, d, by_means, matrix(&instant.remaining).t());
         product(&mut piece.work, d, by_variances, matrix(&effects.variance).t());
         combine(rows.by_increments, 1.0, &piece.work, increments);
@@ -363,11 +369,7 @@ fn surprises(
 }
 
 /// Adds the pieces up in their order.
-fn add_pieces(
-    pieces: Vec<Piece>,
-    transition: &Transition<'_>,
-    grads: &mut TransitionGrads,
-) -> f64 {
+fn add_pieces(pieces: Vec<Piece>, transition: &Transition<'_>, grads: &mut TransitionGrads) -> f64 {
     let d = transition.n_variables;
     for (buffer, len) in [
         (&mut grads.offsets, d),

@@ -178,6 +178,18 @@ impl BridgeTrainer {
         &self.variables
     }
 
+    /// How the observation noise is treated, with the data's own answer where settings ask for it.
+    pub fn noise_scale(&self) -> NoiseScale {
+        NoiseModel::new(self.settings.get(), self.noise_moments)
+            .fixed_scale
+            .map_or(NoiseScale::Learned, |scale| NoiseScale::Fixed { scale })
+    }
+
+    /// Whether nothing in training is random, so that every seed gives the same fit.
+    pub fn is_deterministic(&self) -> bool {
+        self.n_batches == 1
+    }
+
     /// Lagged edge probabilities of the moment, `[source, target]`.
     pub fn edge_probabilities(&self) -> Vec<f64> {
         let logits = self.model.lagged().edge_logits.of(&self.state.parameters);
