@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod diagnostics;
 mod output;
+mod pictures;
 mod printer;
 mod progress;
 mod settings;

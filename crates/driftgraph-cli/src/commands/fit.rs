@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::args::FitArgs;
 use crate::commands::{load_data, table};
 use crate::output::{short, write_file};
+use crate::pictures::draw_probabilities;
 use crate::printer;
 use crate::progress::{Ending, Follower, Truth, catch_interrupts};
 use crate::settings::{EdgeArgs, SettingsSources, resolve};
@@ -42,15 +43,15 @@ pub(crate) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
     start_threads(args.threads)?;
     catch_interrupts()?;
 
-    let truth = truth.map(|graph| Truth {
+    let followed = truth.clone().map(|graph| Truth {
         graph,
         self_edges: args.self_edges.map_or(SelfEdges::Kept, Into::into),
     });
     let log = folder.open_log().context("cannot open the log")?;
-    let mut follower = Follower::new(log, args.log_every, truth, args.time_budget, settings.steps);
+    let mut follower = Follower::new(log, args.log_every, followed, args.time_budget, settings.steps);
     let result = fit(&loaded.data, &settings, &mut follower);
     follower.finish();
-    let job = Job { args, preset, settings: &settings, loaded: &loaded, folder: &folder };
+    let job = Job { args, preset, settings: &settings, loaded: &loaded, folder: &folder, truth };
     match result {
         Ok(fit) => {
             job.save(&fit, follower.ending.name(), follower.elapsed())?;
@@ -110,6 +111,7 @@ struct Job<'a> {
     settings: &'a CheckedSettings,
     loaded: &'a Loaded,
     folder: &'a RunFolder,
+    truth: Option<SignatureGraph>,
 }
 
 impl Job<'_> {
@@ -127,6 +129,12 @@ impl Job<'_> {
         write_file(&self.folder.edges_file(), |out| {
             write_edges(out, fit.variables(), &scores, &columns)
         })?;
+        draw_probabilities(
+            self.folder.path(),
+            fit.variables(),
+            &fit.edge_probabilities(),
+            self.truth.as_ref(),
+        )?;
         // Last, since its presence says that the others are complete.
         let description = serde_json::to_string_pretty(&self.describe(fit, ending, elapsed))?;
         write_file(&self.folder.run_file(), |out| writeln!(out, "{description}"))
