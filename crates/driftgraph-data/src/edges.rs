@@ -100,10 +100,19 @@ impl EdgeTable {
 pub fn read_edges(path: &Path, orientation: Option<Orientation>) -> Result<EdgeTable, DataErrors> {
     let mut table = Table::open(path, None, MAX_BYTES)?;
     let columns = table.header()?;
-    let Some(roles) = EdgeColumns::find(&columns) else {
-        return read_matrix(&mut table, &columns, orientation);
-    };
-    read_list(&mut table, &columns, &roles)
+    match EdgeColumns::find(&columns) {
+        Some(roles) => read_list(&mut table, &columns, &roles),
+        None if is_edge(&columns) => {
+            Err(table.place().problem(Problem::NotAnEdgeList { columns }).into())
+        }
+        None => read_matrix(&mut table, &columns, orientation),
+    }
+}
+
+/// Whether a first row is an edge already, `G1,G2,0.5`, in a list without a header.
+fn is_edge(columns: &[String]) -> bool {
+    let is_number = |name: &String| name.parse::<f64>().is_ok();
+    columns.len() == 3 && !is_number(&columns[1]) && is_number(&columns[2])
 }
 
 /// Positions of the columns of a list of edges.

@@ -11,6 +11,7 @@ pub mod edges;
 mod error;
 mod fingerprint;
 mod load;
+mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
 mod parquet_table;

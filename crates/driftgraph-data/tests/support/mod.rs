@@ -56,7 +56,10 @@ pub(crate) fn load_text_with(
 }
 
 /// The only problem of a table given as text, with its row and column.
-pub(crate) fn problem_of(name: &str, content: impl AsRef<[u8]>) -> (Problem, Option<u64>, Option<String>) {
+pub(crate) fn problem_of(
+    name: &str,
+    content: impl AsRef<[u8]>,
+) -> (Problem, Option<u64>, Option<String>) {
     only_problem(&load_text(name, content).unwrap_err())
 }
 
