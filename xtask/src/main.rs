@@ -1,5 +1,6 @@
 //! The project's own commands: `cargo xtask test` and friends.
 
+mod equations;
 mod licences;
 mod shell;
 mod test;
@@ -18,10 +19,13 @@ struct Cli {
 enum Command {
     /// Run every check: format, lints, tests, documentation, licences
     Test,
+    /// Check that code and paper/EQUATIONS.md name the same equations
+    Equations,
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
+        Command::Equations => equations::check(),
     }
 }

@@ -1,13 +1,14 @@
 //! Every check there is, in the order in which they are likely to fail.
 
-use crate::licences;
 use crate::shell::{cargo, root, run, say};
+use crate::{equations, licences};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
     run("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     let lints =
         ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+    equations::check()?;
     run("lints", &mut cargo(&lints))?;
     tell_benchmark_data();
     run("tests", &mut cargo(&["test", "--workspace", "--all-features"]))?;
