@@ -18,6 +18,7 @@ use driftgraph_core::posterior::chunk::PathNoise;
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
+use driftgraph_core::process::solver::Scheme;
 use driftgraph_core::train::adam::{Adam, AdamState};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -69,6 +70,7 @@ impl Size {
             learn_noise_scale: false,
             temperature: 0.25,
             graph_term: GraphTerm::Published,
+            scheme: Scheme::EulerMaruyama,
             diffusion_floor: 1e-7,
             edge_prior: EdgePrior::new(self.n_variables, SPARSITY),
         }

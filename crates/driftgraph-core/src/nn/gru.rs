@@ -167,15 +167,18 @@ fn step<R: Real>(gates: &mut [R], part: &[R], previous: &[R], states: &mut [R], 
             let rows = gates.chunks_exact_mut(3 * h).zip(part.chunks_exact(3 * h));
             let states = previous.chunks_exact(h).zip(states.chunks_exact_mut(h));
             for ((gates, part), (previous, state)) in rows.zip(states) {
-                let (reset, rest) = gates.split_at_mut(h);
-                let (update, new) = rest.split_at_mut(h);
-                let (reset_part, rest) = part.split_at(h);
-                let (update_part, new_part) = rest.split_at(h);
-                for idx in 0..h {
-                    reset[idx] = (reset[idx] + reset_part[idx]).sigmoid();
-                    update[idx] = (update[idx] + update_part[idx]).sigmoid();
-                    new[idx] = (new[idx] + reset[idx] * new_part[idx]).tanh();
-                    state[idx] = (R::ONE - update[idx]) * new[idx] + update[idx] * previous[idx];
+                // One short loop per gate: a single loop over all slices does not vectorise.
+                for (gate, &part) in gates[..2 * h].iter_mut().zip(part) {
+                    *gate = (*gate + part).sigmoid();
+                }
+                let (reset_update, new) = gates.split_at_mut(2 * h);
+                let (reset, update) = reset_update.split_at(h);
+                for (new, (&reset, &part)) in new.iter_mut().zip(reset.iter().zip(&part[2 * h..])) {
+                    *new = (*new + reset * part).tanh();
+                }
+                let old_and_new = update.iter().zip(previous.iter().zip(new.iter()));
+                for (state, (&update, (&old, &new))) in state.iter_mut().zip(old_and_new) {
+                    *state = (R::ONE - update) * new + update * old;
                 }
             }
         },

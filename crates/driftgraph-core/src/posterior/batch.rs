@@ -17,7 +17,7 @@ use crate::objective::elbo::ElboTerms;
 
 /// Sums that run in parallel. A constant, so that the order of addition never depends on threads.
 const MAX_LANES: usize = 16;
-/// Rows of a node function per solver step that make its matrix products worth while.
+/// Fewest rows of a node function per solver step that make its matrix products worth while.
 const ROWS_PER_STEP: usize = 128;
 /// Bytes of activations a chunk may keep, unless one series alone needs more.
 const CHUNK_BYTES: usize = 128 << 20;
@@ -179,7 +179,8 @@ impl<R: Real> BatchObjective<R> {
         let per_row = NodeTrace::<R>::floats_per_row(&self.model.process.diffusion);
         let bytes = most_steps * d * per_row * size_of::<R>();
         let by_memory = CHUNK_BYTES / bytes.max(1);
-        let by_rows = ROWS_PER_STEP.div_ceil(d);
+        // A product rearranges the whole weight first: as many rows as the weight has make up for it.
+        let by_rows = ROWS_PER_STEP.max(self.model.process.diffusion.sizes().width).div_ceil(d);
         by_rows.min(by_memory).min(self.order.len().div_ceil(2)).max(1)
     }
 }
