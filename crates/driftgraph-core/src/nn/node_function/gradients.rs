@@ -2,8 +2,8 @@
 
 use super::{NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
 use crate::nn::kernels::{
-    LEAK, View, add_column_sums, add_into, add_product, add_scaled, dot, leaky_slope,
-    multiply_into, product, vectorised,
+    View, add_column_sums, add_into, add_product, add_scaled, dot, leaky_slope, multiply_into,
+    product, vectorised,
 };
 use crate::nn::parameters::Slot;
 use crate::nn::real::Real;
@@ -253,12 +253,12 @@ fn add_product_entries<R: Real>(out: &mut [R], a: &[R], b: &[R]) {
 
 /// Multiplies adjoints by the slopes of plain LeakyReLU outputs, which keep the argument's sign.
 fn multiply_by_slopes<R: Real>(grads: &mut [R], activations: &[R]) {
-    let leak = R::from_f64(LEAK);
     vectorised(
         #[inline(always)]
         || {
             for (grad, &activation) in grads.iter_mut().zip(activations) {
-                *grad = if activation > R::ZERO { *grad } else { leak * *grad };
+                // Always a product: a branch that leaves the number alone would not vectorise.
+                *grad *= leaky_slope(activation > R::ZERO);
             }
         },
     );
