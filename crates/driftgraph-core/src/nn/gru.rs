@@ -160,6 +160,8 @@ impl Gru {
 }
 
 /// Turns the gates' arguments into gates, and the previous states into the next.
+///
+/// One short loop per gate: a loop over all slices at once would not vectorise.
 fn step<R: Real>(gates: &mut [R], part: &[R], previous: &[R], states: &mut [R], h: usize) {
     vectorised(
         #[inline(always)]
@@ -167,18 +169,17 @@ fn step<R: Real>(gates: &mut [R], part: &[R], previous: &[R], states: &mut [R], 
             let rows = gates.chunks_exact_mut(3 * h).zip(part.chunks_exact(3 * h));
             let states = previous.chunks_exact(h).zip(states.chunks_exact_mut(h));
             for ((gates, part), (previous, state)) in rows.zip(states) {
-                // One short loop per gate: a single loop over all slices does not vectorise.
-                for (gate, &part) in gates[..2 * h].iter_mut().zip(part) {
-                    *gate = (*gate + part).sigmoid();
+                let (switches, new) = gates.split_at_mut(2 * h);
+                for (switch, &part) in switches.iter_mut().zip(part) {
+                    *switch = (*switch + part).sigmoid();
                 }
-                let (reset_update, new) = gates.split_at_mut(2 * h);
-                let (reset, update) = reset_update.split_at(h);
+                let (reset, update) = switches.split_at(h);
                 for (new, (&reset, &part)) in new.iter_mut().zip(reset.iter().zip(&part[2 * h..])) {
                     *new = (*new + reset * part).tanh();
                 }
-                let old_and_new = update.iter().zip(previous.iter().zip(new.iter()));
-                for (state, (&update, (&old, &new))) in state.iter_mut().zip(old_and_new) {
-                    *state = (R::ONE - update) * new + update * old;
+                let inputs = update.iter().zip(new.iter()).zip(previous);
+                for (state, ((&update, &new), &previous)) in state.iter_mut().zip(inputs) {
+                    *state = (R::ONE - update) * new + update * previous;
                 }
             }
         },
@@ -200,20 +201,30 @@ fn step_backward<R: Real>(
             let rows = gates.chunks_exact_mut(3 * h).zip(part.chunks_exact_mut(3 * h));
             let states = previous.chunks_exact(h).zip(grad_states.chunks_exact_mut(h));
             for ((gates, part), (previous, grad)) in rows.zip(states) {
-                let (reset, rest) = gates.split_at_mut(h);
-                let (update, new) = rest.split_at_mut(h);
-                let (reset_part, rest) = part.split_at_mut(h);
-                let (update_part, new_part) = rest.split_at_mut(h);
-                for idx in 0..h {
-                    let (r, u, n) = (reset[idx], update[idx], new[idx]);
-                    let grad_new = grad[idx] * (R::ONE - u) * (R::ONE - n * n);
-                    let grad_update = grad[idx] * (previous[idx] - n) * u * (R::ONE - u);
-                    let grad_reset = grad_new * new_part[idx] * r * (R::ONE - r);
-                    grad[idx] *= u;
-                    (reset[idx], update[idx], new[idx]) = (grad_reset, grad_update, grad_new);
-                    (reset_part[idx], update_part[idx]) = (grad_reset, grad_update);
-                    new_part[idx] = grad_new * r;
+                let (switches, new) = gates.split_at_mut(2 * h);
+                let (reset, update) = switches.split_at(h);
+                let (grad_switches, new_part) = part.split_at_mut(2 * h);
+                let (grad_reset, grad_update) = grad_switches.split_at_mut(h);
+                let states = grad.iter().zip(previous).zip(new.iter().zip(update));
+                for (out, ((&grad, &previous), (&new, &update))) in
+                    grad_update.iter_mut().zip(states)
+                {
+                    *out = grad * (previous - new) * update * (R::ONE - update);
                 }
+                for (new, (&grad, &update)) in new.iter_mut().zip(grad.iter().zip(update)) {
+                    *new = grad * (R::ONE - update) * (R::ONE - *new * *new);
+                }
+                let inputs = new.iter().zip(new_part.iter()).zip(reset);
+                for (out, ((&grad_new, &part), &reset)) in grad_reset.iter_mut().zip(inputs) {
+                    *out = grad_new * part * reset * (R::ONE - reset);
+                }
+                for (part, (&grad_new, &reset)) in new_part.iter_mut().zip(new.iter().zip(reset)) {
+                    *part = grad_new * reset;
+                }
+                for (grad, &update) in grad.iter_mut().zip(update) {
+                    *grad *= update;
+                }
+                switches.copy_from_slice(grad_switches);
             }
         },
     );
