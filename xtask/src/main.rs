@@ -1,5 +1,8 @@
 //! The project's own commands: `cargo xtask test` and friends.
 
+mod bench;
+mod bench_load;
+mod bench_step;
 mod equations;
 mod licences;
 mod shell;
@@ -21,11 +24,15 @@ enum Command {
     Test,
     /// Check that code and paper/EQUATIONS.md name the same equations
     Equations,
+    /// Measure speed beside other programs; never part of the checks
+    #[command(subcommand)]
+    Bench(bench::Benchmark),
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
         Command::Equations => equations::check(),
+        Command::Bench(benchmark) => bench::run(benchmark),
     }
 }
