@@ -5,7 +5,7 @@ use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::elbo::ElboTerms;
 use driftgraph_core::posterior::bridge::batch::Batch;
 use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::model::Workspace;
+use driftgraph_core::posterior::bridge::model::{Pass, Workspace};
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
@@ -41,7 +41,13 @@ fn the_mean_over_all_batches_is_the_sum_over_all_steps() {
         for idx in 0..epoch.n_batches() {
             let batch = Batch::new(layout, epoch.batch(idx));
             let values = (&state.parameters[..], &state.paths);
-            let terms = trainer.model().evaluate(layout, (&batch, n), 1.0, values, &mut work);
+            let terms = trainer.model().evaluate(
+                layout,
+                &batch,
+                &Pass { weight: n, ..Pass::WHOLE },
+                values,
+                &mut work,
+            );
             sum.add_series(&terms.unwrap());
             grads.iter_mut().zip(&work.grads).for_each(|(sum, grad)| *sum += grad / n);
         }
@@ -120,8 +126,7 @@ fn a_kept_state_goes_on_bit_for_bit() {
     }
     let knowledge = EdgePrior::new(2, 0.0);
     let mut resumed =
-        BridgeTrainer::resume(&data, &knowledge, settings.check().unwrap(), kept.unwrap())
-            .unwrap();
+        BridgeTrainer::resume(&data, &knowledge, settings.check().unwrap(), kept.unwrap()).unwrap();
     for _ in 17..30 {
         resumed.step().unwrap();
     }

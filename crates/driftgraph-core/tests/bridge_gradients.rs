@@ -9,10 +9,12 @@ use driftgraph_core::posterior::bridge::batch::{Batch, LocalValues};
 use driftgraph_core::posterior::bridge::blocks::Epoch;
 use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
 use driftgraph_core::posterior::bridge::layout::BridgeLayout;
-use driftgraph_core::posterior::bridge::model::{BridgeModel, BridgeStructure, Workspace};
+use driftgraph_core::posterior::bridge::model::{BridgeModel, BridgeStructure, Pass, Workspace};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 const N_VARIABLES: usize = 3;
+
+const PASS: Pass = Pass { weight: 2.0, prior_weight: 0.7, seed: 5, draw: 3 };
 
 /// Four short series: two share a grid, one has holes, one has other times.
 fn data() -> SeriesSet {
@@ -49,6 +51,7 @@ impl Case {
             innovation,
             noise,
             learn_noise: true,
+            ..BridgeStructure::default()
         };
         let mut knowledge = EdgePrior::new(N_VARIABLES, 0.0);
         knowledge.know(0, 1, 0.7).unwrap();
@@ -61,12 +64,9 @@ impl Case {
         let BridgePosterior { layout, values: mut paths } = posterior;
         // Away from the start, where many terms vanish.
         let mut noise = Noise::new(9, Purpose::Weights, 0);
-        for buffer in [
-            &mut parameters,
-            &mut paths.means,
-            &mut paths.log_deviations,
-            &mut paths.correlations,
-        ] {
+        for buffer in
+            [&mut parameters, &mut paths.means, &mut paths.log_deviations, &mut paths.correlations]
+        {
             let mut shifts = vec![0.0; buffer.len()];
             noise.fill_normal(&mut shifts);
             buffer.iter_mut().zip(shifts).for_each(|(value, shift)| *value += 0.2 * shift);
@@ -77,8 +77,7 @@ impl Case {
 
     fn loss(&self, parameters: &[f64], paths: &LocalValues, work: &mut Workspace) -> f64 {
         let values = (parameters, paths);
-        let terms =
-            self.model.evaluate(&self.layout, (&self.batch, 2.0), 0.7, values, work).unwrap();
+        let terms = self.model.evaluate(&self.layout, &self.batch, &PASS, values, work).unwrap();
         -terms.elbo()
     }
 

@@ -20,7 +20,9 @@ fn chain(instantaneous: bool) -> SeriesSet {
                 let moved = 0.8 * before[variable] + 0.5 * draw[variable];
                 state[variable] = match variable {
                     0 => moved,
-                    _ if instantaneous => moved + 0.8 * (state[variable - 1] - before[variable - 1]),
+                    _ if instantaneous => {
+                        moved + 0.8 * (state[variable - 1] - before[variable - 1])
+                    }
                     _ => moved + 0.4 * before[variable - 1],
                 };
             }

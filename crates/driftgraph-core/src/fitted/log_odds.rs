@@ -138,7 +138,8 @@ pub fn closed_form_log_odds(model: &BridgeModel, parameters: &[f64], sums: &Path
     let d = sums.n_variables;
     let process = Process::new(model, parameters);
     // Σ z e^T with e = d (I - B) - h (b + z A).
-    let mut residuals = times(View::new(&sums.crosses, d, d), View::new(&process.remaining, d, d), d);
+    let mut residuals =
+        times(View::new(&sums.crosses, d, d), View::new(&process.remaining, d, d), d);
     subtract_outer(&mut residuals, &sums.state_sums, &process.offsets);
     subtract_product(&mut residuals, &sums.states, &process.lagged.mean, d);
     let slabs = model.lagged().slab_scales(parameters);

@@ -7,13 +7,18 @@
 
 pub mod batch;
 pub mod blocks;
+pub mod flips;
 pub mod gated;
 pub mod innovation;
 pub mod layout;
 pub(crate) mod linalg;
+pub mod mean_field;
 pub mod model;
 pub mod moments;
+pub mod neural;
 pub mod observation;
+mod sampled;
+mod summary;
 pub mod transition;
 
 use batch::LocalValues;

@@ -20,7 +20,9 @@ use super::bridge::{
 };
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
+use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
+use crate::posterior::bridge::model::DriftParts;
 use kalman::predictive_log_likelihoods;
 
 /// How candidates are chosen.
@@ -31,6 +33,8 @@ pub struct SelectSettings {
     pub base: BridgeSettings,
     /// Whether instantaneous effects are tried.
     pub try_instantaneous: bool,
+    /// Whether a node function on top of the linear drift is tried.
+    pub try_neural: bool,
     /// Parts into which the series are dealt; each is predicted once by a fit of the others.
     pub n_folds: usize,
     /// Standard errors by which a candidate must gain.
@@ -46,6 +50,7 @@ impl Default for SelectSettings {
         Self {
             base: BridgeSettings::default(),
             try_instantaneous: true,
+            try_neural: true,
             n_folds: 3,
             min_standard_errors: 2.0,
             min_relative_gain: 0.002,
@@ -115,6 +120,8 @@ pub enum SelectEvent<'a> {
         n_members: usize,
         /// The step.
         progress: &'a BridgeProgress,
+        /// The fit so far.
+        trainer: &'a BridgeTrainer,
     },
 }
 
@@ -150,8 +157,8 @@ pub fn fit_ensemble(
             let seed = settings.seed.wrapping_add(member as u64);
             let settings = BridgeSettings { seed, ..settings.clone() }.check()?;
             let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
-            let stop = trainer.run(&mut |progress, _| {
-                observer(&SelectEvent::Refit { member, n_members, progress })
+            let stop = trainer.run(&mut |progress, trainer| {
+                observer(&SelectEvent::Refit { member, n_members, progress, trainer })
             })?;
             Ok(BridgeFit::new(trainer, stop))
         })
@@ -179,16 +186,22 @@ pub fn select(
     };
     let mut tried = vec![base.clone()];
     if settings.try_instantaneous && !base.instantaneous {
-        tried.push(BridgeSettings { instantaneous: true, ..base });
+        tried.push(BridgeSettings { instantaneous: true, ..base.clone() });
+    }
+    // Node functions go with Gaussian innovations only.
+    let gaussian = base.innovations == InnovationLaw::Gaussian;
+    if settings.try_neural && base.drift == DriftParts::Linear && gaussian {
+        tried.push(BridgeSettings { drift: DriftParts::LinearAndNeural, ..base });
     }
     let mut candidates = evaluate(&folds, knowledge, &tried, observer)?;
-    let mut chosen = 0;
-    for idx in 1..candidates.len() {
-        let gain = settings.gain(&candidates[idx], &candidates[0]);
-        candidates[idx].gain = gain;
-        if gain.is_some_and(|gain| gain.accepted) {
-            chosen = idx;
-        }
+    let mut chosen = settings.best_gain(&mut candidates, 1, 0);
+    let accepted = candidates[1..].iter().all(|c| c.gain.is_some_and(|gain| gain.accepted));
+    if candidates.len() == 3 && accepted {
+        // Both help: do they help together?
+        let drift = candidates[2].settings.drift;
+        let both = BridgeSettings { drift, ..candidates[1].settings.clone() };
+        candidates.extend(evaluate(&folds, knowledge, &[both], observer)?);
+        chosen = settings.best_gain(&mut candidates, 3, chosen);
     }
     Ok(Selection { candidates, chosen, unit: Some(folds.unit()) })
 }
@@ -211,7 +224,12 @@ fn settled(
 }
 
 fn name_of(settings: &BridgeSettings) -> String {
-    let mut name = "linear".to_owned();
+    let mut name = match settings.drift {
+        DriftParts::Linear => "linear",
+        DriftParts::Neural => "neural",
+        DriftParts::LinearAndNeural => "linear + neural",
+    }
+    .to_owned();
     if settings.instantaneous {
         name.push_str(" + instantaneous");
     }
@@ -292,6 +310,19 @@ fn predict_fold(
 }
 
 impl SelectSettings {
+    /// Compares candidates from `first` on with number `other`; the position of the best of all.
+    fn best_gain(&self, candidates: &mut [CandidateReport], first: usize, other: usize) -> usize {
+        let mut best = (other, 0.0);
+        for idx in first..candidates.len() {
+            let gain = self.gain(&candidates[idx], &candidates[other]);
+            candidates[idx].gain = gain;
+            if let Some(gain) = gain.filter(|gain| gain.accepted && gain.mean > best.1) {
+                best = (idx, gain.mean);
+            }
+        }
+        best.0
+    }
+
     /// The gain of one candidate over another; `None` where fewer than two units can be compared.
     fn gain(&self, candidate: &CandidateReport, other: &CandidateReport) -> Option<Gain> {
         let pairs = candidate.log_likelihoods.iter().zip(&other.log_likelihoods);
@@ -309,8 +340,8 @@ impl SelectSettings {
         let standard_error = (squares / (n - 1.0) / n).sqrt();
         let magnitude = pairs.iter().map(|(_, other)| other).sum::<f64>().abs() / n;
         let relative = mean / magnitude.max(f64::MIN_POSITIVE);
-        let accepted = mean > self.min_standard_errors * standard_error
-            && relative > self.min_relative_gain;
+        let accepted =
+            mean > self.min_standard_errors * standard_error && relative > self.min_relative_gain;
         Some(Gain { mean, standard_error, relative, accepted })
     }
 }

@@ -17,6 +17,8 @@ pub struct GatedMatrix {
     log_deviations: Slot,
     /// One scale for the entries off the diagonal, and one for those on it where it has any.
     log_slabs: Slot,
+    /// Whether there are effects at all, or gates only.
+    has_effects: bool,
 }
 
 /// Moments of the entries, `[source, target]`.
@@ -83,7 +85,14 @@ impl GatedMatrix {
             means: add("means", shape, 0.0),
             log_deviations: add("log_deviations", shape, FIRST_DEVIATION.ln()),
             log_slabs: add("log_slabs", (1, 1 + usize::from(with_diagonal)), FIRST_SLABS[0].ln()),
+            has_effects: true,
         }
+    }
+
+    /// The same gates, with or without linear effects behind them.
+    #[must_use]
+    pub fn with_effects(self, has_effects: bool) -> Self {
+        Self { has_effects, ..self }
     }
 
     /// Sets what no table of constants can: the diagonal's own slab.
@@ -91,6 +100,11 @@ impl GatedMatrix {
         if let Some(diagonal) = self.log_slabs.of_mut(parameters).get_mut(1) {
             *diagonal = FIRST_SLABS[1].ln();
         }
+    }
+
+    /// Whether there are linear effects behind the gates.
+    pub fn has_effects(&self) -> bool {
+        self.has_effects
     }
 
     /// The slots that learn with the rate of effects rather than of edges.
@@ -101,6 +115,35 @@ impl GatedMatrix {
     /// E(A | G = 1), `[source, target]`.
     pub fn effects<'a>(&self, parameters: &'a [f64]) -> &'a [f64] {
         self.means.of(parameters)
+    }
+
+    /// Mean and squared deviation of one effect given its edge; zeros without effects.
+    pub fn effect(&self, parameters: &[f64], idx: usize) -> (f64, f64) {
+        if !self.has_effects {
+            return (0.0, 0.0);
+        }
+        let log_deviation = self.log_deviations.of(parameters)[idx];
+        (self.means.of(parameters)[idx], (2.0 * log_deviation).exp())
+    }
+
+    /// Means and variances of all effects under one graph, `[source, target]`.
+    pub(super) fn gated_effects(&self, parameters: &[f64], graph: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let gated = graph.iter().enumerate().map(|(idx, edge)| {
+            let (mean, variance) = self.effect(parameters, idx);
+            (edge * mean, edge * variance)
+        });
+        gated.unzip()
+    }
+
+    /// Divergence of one effect from its slab, given its edge; zero without effects.
+    pub fn slab_kl(&self, parameters: &[f64], idx: usize) -> f64 {
+        if !self.has_effects {
+            return 0.0;
+        }
+        let (mean, deviation_square) = self.effect(parameters, idx);
+        let log_slab = self.log_slabs.of(parameters)[self.slab_of(idx)];
+        let ratio = (mean * mean + deviation_square) * (-2.0 * log_slab).exp();
+        0.5 * (ratio - 1.0) + log_slab - self.log_deviations.of(parameters)[idx]
     }
 
     /// Slab scale of every entry's prior, for the entries off and on the diagonal.
@@ -134,6 +177,9 @@ impl GatedMatrix {
             let square = means[idx] * means[idx] + deviation_square;
             let mean = p * means[idx];
             out.probabilities[idx] = p;
+            if !self.has_effects {
+                continue;
+            }
             out.mean[idx] = mean;
             out.second[idx] = p * square;
             out.variance[idx] = p * square - mean * mean;
@@ -153,8 +199,6 @@ impl GatedMatrix {
         adjoints: &GatedAdjoints,
     ) -> f64 {
         let prior_log_odds = prior.log_odds(&moments.probabilities);
-        let log_slabs = self.log_slabs.of(parameters);
-        let n_variables = self.means.rows;
         let mut grad_slabs = [0.0; 2];
         let mut kl = -prior_weight * prior.expected_log_prior(&moments.probabilities);
         for idx in 0..self.means.len() {
@@ -162,31 +206,18 @@ impl GatedMatrix {
             if p == 0.0 && prior.rules()[idx] != EdgeRule::Free {
                 continue;
             }
-            let slab = if idx % (n_variables + 1) == 0 { log_slabs.len() - 1 } else { 0 };
-            let mean = self.means.of(parameters)[idx];
-            let log_deviation = self.log_deviations.of(parameters)[idx];
-            let (square, deviation_square) = (moments.square[idx], moments.deviation_square[idx]);
-            let precision = (-2.0 * log_slabs[slab]).exp();
-            let slab_kl = 0.5 * (square * precision - 1.0) + log_slabs[slab] - log_deviation;
-            kl += p * slab_kl;
-            grad_slabs[slab] += p * (1.0 - square * precision);
-
-            // variance = second - mean².
-            let by_second = adjoints.second[idx] + adjoints.variance[idx];
-            let by_mean = adjoints.mean[idx] - 2.0 * moments.mean[idx] * adjoints.variance[idx];
-            let by_square = p * (2.0 * by_second + precision);
-            self.means.of_mut(grads)[idx] += p * by_mean + mean * by_square;
-            self.log_deviations.of_mut(grads)[idx] += deviation_square * by_square - p;
+            let mut by_probability = adjoints.probabilities[idx];
+            if self.has_effects {
+                let effect = self.effect_backward((parameters, grads), moments, adjoints, idx);
+                kl += p * effect.slab_kl;
+                by_probability += effect.by_probability;
+                grad_slabs[self.slab_of(idx)] += effect.by_log_slab;
+            }
             if prior.rules()[idx] == EdgeRule::Free {
                 let logit = self.edge_logits.of(parameters)[idx];
                 // Minus the entropy: p logit - softplus(logit), of slope logit by p.
                 kl += p * logit - logit.softplus();
-                let by_probability = adjoints.probabilities[idx]
-                    + mean * by_mean
-                    + square * by_second
-                    + slab_kl
-                    + logit
-                    - prior_weight * prior_log_odds[idx];
+                by_probability += logit - prior_weight * prior_log_odds[idx];
                 self.edge_logits.of_mut(grads)[idx] += p * (1.0 - p) * by_probability;
             }
         }
@@ -195,6 +226,46 @@ impl GatedMatrix {
         }
         kl
     }
+
+    /// Position of an entry's slab scale.
+    fn slab_of(&self, idx: usize) -> usize {
+        if idx % (self.means.rows + 1) == 0 { self.log_slabs.len() - 1 } else { 0 }
+    }
+
+    /// Adds the gradients of one effect's mean and deviation, given its gate's probability.
+    fn effect_backward(
+        &self,
+        (parameters, grads): (&[f64], &mut [f64]),
+        moments: &GatedMoments,
+        adjoints: &GatedAdjoints,
+        idx: usize,
+    ) -> Effect {
+        let p = moments.probabilities[idx];
+        let mean = self.means.of(parameters)[idx];
+        let log_deviation = self.log_deviations.of(parameters)[idx];
+        let log_slab = self.log_slabs.of(parameters)[self.slab_of(idx)];
+        let (square, deviation_square) = (moments.square[idx], moments.deviation_square[idx]);
+        let precision = (-2.0 * log_slab).exp();
+        let slab_kl = 0.5 * (square * precision - 1.0) + log_slab - log_deviation;
+        // variance = second - mean².
+        let by_second = adjoints.second[idx] + adjoints.variance[idx];
+        let by_mean = adjoints.mean[idx] - 2.0 * moments.mean[idx] * adjoints.variance[idx];
+        let by_square = p * (2.0 * by_second + precision);
+        self.means.of_mut(grads)[idx] += p * by_mean + mean * by_square;
+        self.log_deviations.of_mut(grads)[idx] += deviation_square * by_square - p;
+        Effect {
+            slab_kl,
+            by_probability: mean * by_mean + square * by_second + slab_kl,
+            by_log_slab: p * (1.0 - square * precision),
+        }
+    }
+}
+
+/// One effect's share of the divergence and of the gradients it has in common with others.
+struct Effect {
+    slab_kl: f64,
+    by_probability: f64,
+    by_log_slab: f64,
 }
 
 #[cfg(test)]

@@ -7,12 +7,17 @@ use super::innovation::{Innovation, InnovationLaw};
 use super::layout::BridgeLayout;
 use super::linalg::log_det_and_inverse;
 use super::moments::{StepMoments, exact_moments, exact_moments_backward};
+use super::neural::{GraphEstimator, Net, NetSizes};
 use super::observation::expected_log_density;
+use super::sampled::{sampled_moments, sampled_moments_backward};
+use super::summary::PathSummary;
 use super::transition::{Extra, Instant, Transition, TransitionGrads, transition_surprise};
 use crate::graph::density::{DensityPrior, GraphDensity};
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::nn::init::initial_values;
+use crate::nn::kernels::{View, add_product, product};
 use crate::nn::parameters::{Init, ParameterTable, Slot};
+use crate::nn::real::Real;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::initial_kl::{Normal, initial_kl};
 use crate::objective::observation::ObservationNoise;
@@ -30,6 +35,62 @@ pub struct BridgeStructure {
     pub noise: ObservationNoise,
     /// Whether the noise scales are learned.
     pub learn_noise: bool,
+    /// Which parts the drift has.
+    pub drift: DriftParts,
+    /// Whether a node function changes the diffusion with the state.
+    pub neural_diffusion: bool,
+    /// Sizes of the node functions.
+    pub net_sizes: NetSizes,
+    /// How the gradient passes through sampled edges.
+    pub estimator: GraphEstimator,
+}
+
+/// Which parts the drift has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DriftParts {
+    /// Gated linear effects, in closed form.
+    #[default]
+    Linear,
+    /// A node function alone.
+    Neural,
+    /// A node function on top of linear effects.
+    LinearAndNeural,
+}
+
+impl Default for BridgeStructure {
+    /// Linear drift, constant diffusion, learned Gaussian noise.
+    fn default() -> Self {
+        Self {
+            density: GraphDensity::default(),
+            instant_density: None,
+            innovation: InnovationLaw::Gaussian,
+            noise: ObservationNoise::Gaussian,
+            learn_noise: true,
+            drift: DriftParts::Linear,
+            neural_diffusion: false,
+            net_sizes: NetSizes::default(),
+            estimator: GraphEstimator::default(),
+        }
+    }
+}
+
+/// What one evaluation is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pass {
+    /// What the batch stands for: every term over series is multiplied by it.
+    pub weight: f64,
+    /// Weight of the graph prior; the ELBO proper has 1.
+    pub prior_weight: f64,
+    /// Seed of sampled states and graphs.
+    pub seed: u64,
+    /// Number of the draw, usually the step.
+    pub draw: u64,
+}
+
+impl Pass {
+    /// The ELBO proper of all data at once.
+    pub const WHOLE: Self = Self { weight: 1.0, prior_weight: 1.0, seed: 0, draw: 0 };
 }
 
 /// Places of all parameters, and what does not change in training.
@@ -39,6 +100,8 @@ pub struct BridgeModel {
     table: ParameterTable,
     lagged: GatedMatrix,
     instant: Option<GatedMatrix>,
+    pub(super) drift_net: Option<Net>,
+    pub(super) diffusion_net: Option<Net>,
     innovation: Innovation,
     offsets: Slot,
     log_diffusions: Slot,
@@ -58,10 +121,10 @@ pub struct Workspace {
     /// Gradient of minus the ELBO by the rows the batch touches.
     pub local_grads: LocalValues,
     values: LocalValues,
-    moments: StepMoments,
-    lagged: GatedMoments,
+    pub(super) moments: StepMoments,
+    pub(super) lagged: GatedMoments,
     instant: GatedMoments,
-    transition: TransitionGrads,
+    pub(super) transition: TransitionGrads,
 }
 
 /// Which part of the model a parameter belongs to; parts learn at their own rates.
@@ -73,6 +136,8 @@ pub enum ParameterPart {
     Effects,
     /// Diffusion, noise and initial law.
     Scales,
+    /// Node functions.
+    Nets,
     /// Not learned.
     Fixed,
 }
@@ -89,7 +154,8 @@ impl BridgeModel {
     ) -> Self {
         let n = increment_scales.len();
         let mut table = ParameterTable::default();
-        let lagged = GatedMatrix::new(&mut table, "lagged", n, true);
+        let with_effects = structure.drift != DriftParts::Neural;
+        let lagged = GatedMatrix::new(&mut table, "lagged", n, true).with_effects(with_effects);
         let instant =
             structure.instant_density.map(|_| GatedMatrix::new(&mut table, "instant", n, false));
         let innovation = Innovation::new(&mut table, structure.innovation, n);
@@ -98,6 +164,14 @@ impl BridgeModel {
         let log_noise = add("noise.log_scales");
         let (initial_means, initial_log_deviations) =
             (add("initial.means"), add("initial.log_deviations"));
+        let sizes = (n, structure.net_sizes);
+        let mut drift_net = (structure.drift != DriftParts::Linear)
+            .then(|| Net::new(&mut table, "drift_net", sizes, false));
+        let mut diffusion_net =
+            structure.neural_diffusion.then(|| Net::new(&mut table, "diffusion_net", sizes, true));
+        for net in drift_net.iter_mut().chain(&mut diffusion_net) {
+            net.function.reserve_scratch(&mut table);
+        }
         let lagged_prior = DensityPrior::new(structure.density, knowledge.clone());
         let instant_density = structure.instant_density.unwrap_or_default();
         let instant_prior = DensityPrior::new(instant_density, instant_knowledge(knowledge));
@@ -106,6 +180,8 @@ impl BridgeModel {
             table,
             lagged,
             instant,
+            drift_net,
+            diffusion_net,
             innovation,
             offsets,
             log_diffusions,
@@ -132,6 +208,9 @@ impl BridgeModel {
         if let Some(instant) = self.instant {
             instant.initialise(&mut parameters);
         }
+        for net in self.nets() {
+            net.initialise(&self.table, &mut parameters);
+        }
         let path = PathSummary::new(posterior, &self.increment_scales);
         self.innovation.initialise(&mut parameters, &path.skews);
         let log = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
@@ -144,6 +223,16 @@ impl BridgeModel {
             slot.of_mut(&mut parameters).copy_from_slice(&values);
         }
         parameters
+    }
+
+    /// The node functions, that of the drift first.
+    pub(super) fn nets(&self) -> impl Iterator<Item = &Net> {
+        self.drift_net.iter().chain(&self.diffusion_net)
+    }
+
+    /// Whether an evaluation draws states and graphs.
+    pub fn is_sampled(&self) -> bool {
+        self.nets().next().is_some()
     }
 
     /// Names and places of all parameters.
@@ -182,6 +271,10 @@ impl BridgeModel {
         for slot in [self.log_diffusions, self.initial_means, self.initial_log_deviations] {
             parts.push((slot, ParameterPart::Scales));
         }
+        let is_net =
+            |name: &str| name.starts_with("drift_net.") || name.starts_with("diffusion_net.");
+        let nets = self.table.parameters().iter().filter(|parameter| is_net(&parameter.name));
+        parts.extend(nets.map(|parameter| (parameter.slot, ParameterPart::Nets)));
         parts
     }
 
@@ -235,15 +328,50 @@ impl BridgeModel {
         (self.initial_means.of(parameters), self.initial_log_deviations.of(parameters))
     }
 
-    /// The ELBO of a batch that stands for `weight` of its kind, and the gradient of minus it.
+    /// Means and variances of d (I - B) for sampled steps, `[step, variable]`.
+    pub(super) fn instant_residuals(
+        &self,
+        parameters: &[f64],
+        moments: &StepMoments,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let Some(matrix) = self.instant else {
+            return (moments.increments.clone(), moments.increment_variances.clone());
+        };
+        let (d, n) = (self.n_variables(), moments.n_steps());
+        let mut effects = GatedMoments::default();
+        matrix.moments(parameters, self.instant_prior.rules(), &mut effects);
+        let instant = Instant::new(&effects, &vec![0.0; d * d], d);
+        let (mut means, mut variances) = (vec![0.0; n * d], vec![0.0; n * d]);
+        let increments = View::new(&moments.increments, n, d);
+        product(&mut means, d, increments, View::new(&instant.remaining, d, d));
+        let own = View::new(&moments.increment_variances, n, d);
+        product(&mut variances, d, own, View::new(&instant.remaining_second, d, d));
+        let squares: Vec<f64> = moments.increments.iter().map(|value| value * value).collect();
+        let by_gates = View::new(&effects.variance, d, d);
+        add_product(&mut variances, d, View::new(&squares, n, d), by_gates);
+        (means, variances)
+    }
+
+    /// The ELBO of a batch, and the gradient of minus it.
     ///
-    /// `prior_weight` anneals the graph prior; the ELBO proper has 1. `None` where I - E B is
-    /// singular.
+    /// `None` where I - E B is singular.
     pub fn evaluate(
         &self,
         layout: &BridgeLayout,
-        (batch, weight): (&Batch, f64),
-        prior_weight: f64,
+        batch: &Batch,
+        pass: &Pass,
+        values: (&[f64], &LocalValues),
+        work: &mut Workspace,
+    ) -> Option<ElboTerms> {
+        // Node functions in f32: twice as fast, and the noise of their samples is far larger.
+        self.evaluate_in::<f32>(layout, (batch, pass), values, work)
+    }
+
+    /// [`evaluate`](Self::evaluate) with the node functions' float chosen.
+    pub(super) fn evaluate_in<R: Real>(
+        &self,
+        layout: &BridgeLayout,
+        (batch, pass): (&Batch, &Pass),
         (parameters, local): (&[f64], &LocalValues),
         work: &mut Workspace,
     ) -> Option<ElboTerms> {
@@ -253,15 +381,15 @@ impl BridgeModel {
         work.values.gather(local, batch, d);
         work.local_grads.reset(batch.points.len(), batch.spreads.len(), d);
         let mut terms = ElboTerms::default();
-        self.observations(layout, (batch, weight), parameters, work, &mut terms);
-        self.initial_law_kl((batch, weight), parameters, work, &mut terms);
+        self.observations(layout, (batch, pass.weight), parameters, work, &mut terms);
+        self.initial_law_kl((batch, pass.weight), parameters, work, &mut terms);
 
         self.lagged.moments(parameters, self.lagged_prior.rules(), &mut work.lagged);
         if let Some(instant) = self.instant {
             instant.moments(parameters, self.instant_prior.rules(), &mut work.instant);
         }
-        terms.path_kl = self.path_kl(layout, (batch, weight), parameters, work)?;
-        terms.graph_kl = self.graph_kl(prior_weight, parameters, work);
+        terms.path_kl = self.path_kl::<R>(layout, (batch, pass), parameters, work)?;
+        terms.graph_kl = self.graph_kl(pass.prior_weight, parameters, work);
         Some(terms)
     }
 
@@ -327,18 +455,46 @@ impl BridgeModel {
     }
 
     /// Σ of step KLs: surprise of the process less the entropy of the posterior's steps.
-    fn path_kl(
+    fn path_kl<R: Real>(
         &self,
         layout: &BridgeLayout,
-        (batch, weight): (&Batch, f64),
+        (batch, pass): (&Batch, &Pass),
         parameters: &[f64],
         work: &mut Workspace,
     ) -> Option<f64> {
-        let d = self.n_variables();
         let scales = &self.increment_scales;
-        exact_moments(layout, scales, batch, &work.values, &mut work.moments);
+        if !self.is_sampled() {
+            exact_moments(layout, scales, batch, &work.values, &mut work.moments);
+            let kl = self.steps_kl(pass.weight, parameters, &Extra::default(), work)?;
+            let pair = (&work.values, &work.moments);
+            let (by_moments, local) = (&work.transition.moments, &mut work.local_grads);
+            exact_moments_backward(layout, scales, batch, pair, by_moments, local);
+            return Some(kl);
+        }
+        let place = (&scales[..], batch);
+        let draw = (pass.seed, pass.draw);
+        let sampled = sampled_moments(layout, place, &work.values, draw, &mut work.moments);
+        let (mut neural, extra) = self.neural_forward::<R>(parameters, pass, work, &sampled.states);
+        let kl = self.steps_kl(pass.weight, parameters, &extra, work)?;
+        let by_extra = std::mem::take(&mut work.transition.extra);
+        let by_states = self.neural_backward(parameters, &mut neural, &by_extra, work);
+        let values = (&work.values, &work.moments, &sampled);
+        let adjoints = (&work.transition.moments, &by_states[..]);
+        sampled_moments_backward(place, values, adjoints, &mut work.local_grads);
+        Some(kl)
+    }
+
+    /// The step KLs given the moments, and the gradient by them.
+    fn steps_kl(
+        &self,
+        weight: f64,
+        parameters: &[f64],
+        extra: &Extra,
+        work: &mut Workspace,
+    ) -> Option<f64> {
+        let d = self.n_variables();
         work.transition.lagged.reset(d * d);
-        let instant = self.instant.map(|_| Instant::new(&work.instant, &work.lagged, d));
+        let instant = self.instant.map(|_| Instant::new(&work.instant, &work.lagged.mean, d));
         work.transition.instant.reset(if instant.is_some() { d * d } else { 0 });
         let transition = Transition {
             n_variables: d,
@@ -351,14 +507,12 @@ impl BridgeModel {
             weight,
         };
         let grads = &mut work.transition;
-        let mut kl = transition_surprise(&transition, &work.moments, &Extra::default(), grads);
+        let mut kl = transition_surprise(&transition, &work.moments, extra, grads);
         kl -= 0.5 * weight * entropy_of_steps(&work.moments, d);
         if let Some(instant) = &instant {
-            kl -= log_det_term(instant, weight * batch.n_steps() as f64, &mut grads.instant)?;
+            let n_steps = work.moments.n_steps() as f64;
+            kl -= log_det_term(instant, weight * n_steps, &mut grads.instant)?;
         }
-        let pair = (&work.values, &work.moments);
-        let local = &mut work.local_grads;
-        exact_moments_backward(layout, scales, batch, pair, &grads.moments, local);
         self.add_direct_gradients(&work.transition, &mut work.grads);
         Some(kl)
     }
@@ -426,56 +580,4 @@ fn instant_knowledge(knowledge: &EdgePrior) -> EdgePrior {
     }
     instant.forbid_self_loops();
     instant
-}
-
-/// What the smoothed paths say about scales.
-struct PathSummary {
-    log_diffusions: Vec<f64>,
-    skews: Vec<f64>,
-    first_means: Vec<f64>,
-    first_deviations: Vec<f64>,
-}
-
-impl PathSummary {
-    fn new(posterior: &BridgePosterior, increment_scales: &[f64]) -> Self {
-        let layout = &posterior.layout;
-        let n_series = layout.series().len() as f64;
-        let mut summary = Self {
-            log_diffusions: Vec::new(),
-            skews: Vec::new(),
-            first_means: Vec::new(),
-            first_deviations: Vec::new(),
-        };
-        for (variable, scale) in increment_scales.iter().enumerate() {
-            let mean =
-                |point: usize| posterior.values.means[point * layout.n_variables() + variable];
-            let increments: Vec<f64> = (layout.series().iter())
-                .flat_map(|rows| (0..rows.n_steps()).map(move |step| (rows, step)))
-                .map(|(rows, step)| {
-                    let point = rows.first_point + step;
-                    let root = layout.step(rows.first_spread + step).sqrt();
-                    (mean(point + 1) - mean(point)) / (scale * root)
-                })
-                .collect();
-            let (variance, skew) = variance_and_skew(&increments);
-            // Between 2 % and e times the typical increment.
-            summary.log_diffusions.push((0.5 * variance.ln()).clamp(-4.0, 1.0));
-            summary.skews.push(skew);
-            let first = layout.series().iter().map(|rows| mean(rows.first_point));
-            let first_mean = first.clone().sum::<f64>() / n_series;
-            let spread: f64 = first.map(|value| (value - first_mean).powi(2)).sum();
-            summary.first_means.push(first_mean);
-            // One series says nothing about the spread of initial states: start at 1.
-            let deviation = if n_series > 1.0 { (spread / n_series).sqrt() } else { 1.0 };
-            summary.first_deviations.push(deviation + 1e-3);
-        }
-        summary
-    }
-}
-
-fn variance_and_skew(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let moment = |power| values.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / n;
-    (moment(2), moment(3))
 }

@@ -62,14 +62,14 @@ pub struct Instant<'a> {
 
 impl<'a> Instant<'a> {
     /// Derives the matrices.
-    pub fn new(moments: &'a GatedMoments, lagged: &GatedMoments, n_variables: usize) -> Self {
+    pub fn new(moments: &'a GatedMoments, lagged_mean: &[f64], n_variables: usize) -> Self {
         let remaining: Vec<f64> = (moments.mean.iter().enumerate())
             .map(|(idx, mean)| f64::from(u8::from(idx % (n_variables + 1) == 0)) - mean)
             .collect();
         let remaining_second =
             remaining.iter().zip(&moments.variance).map(|(left, var)| left * left + var).collect();
         let remaining_by_lagged =
-            remaining.iter().zip(&lagged.mean).map(|(left, mean)| left * mean).collect();
+            remaining.iter().zip(lagged_mean).map(|(left, mean)| left * mean).collect();
         Self { moments, remaining, remaining_second, remaining_by_lagged }
     }
 }

@@ -8,9 +8,10 @@ use super::state::BridgeState;
 use super::trainer::{BridgeProgress, BridgeTrainer, StopReason};
 use crate::SeriesSet;
 use crate::fitted::log_odds::{PathSums, closed_form_log_odds};
-use crate::graph::prior::EdgePrior;
+use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
+use crate::posterior::bridge::flips::flip_log_odds;
 use crate::posterior::bridge::gated::GatedMatrix;
 
 /// The result of a bridge fit.
@@ -39,16 +40,8 @@ impl BridgeFit {
     /// Ends training where it is, and computes the scores of all edges.
     pub fn new(mut trainer: BridgeTrainer, stop: StopReason) -> Self {
         let terms = trainer.full_elbo();
-        let (model, state) = (trainer.model(), trainer.state());
-        let sums = PathSums::new(trainer.layout(), model.increment_scales(), &state.paths);
-        let odds = closed_form_log_odds(model, &state.parameters, &sums);
-        Self {
-            stop,
-            terms,
-            lagged_log_odds: odds.lagged,
-            instant_log_odds: odds.instant,
-            trainer,
-        }
+        let (lagged_log_odds, instant_log_odds) = log_odds(&trainer);
+        Self { trainer, stop, terms, lagged_log_odds, instant_log_odds }
     }
 
     /// Why training ended.
@@ -89,12 +82,14 @@ impl BridgeFit {
         }
     }
 
-    /// Closed-form log-odds of the lagged edges, `[source, target]`; infinite where not learned.
+    /// Log-odds of the lagged edges, `[source, target]`; infinite where not learned.
+    ///
+    /// In closed form where the drift is linear, from flip gains where it has node functions.
     pub fn lagged_log_odds(&self) -> &[f64] {
         &self.lagged_log_odds
     }
 
-    /// Closed-form log-odds of the instantaneous edges, where they were fitted.
+    /// Log-odds of the instantaneous edges, where they were fitted.
     pub fn instant_log_odds(&self) -> Option<&[f64]> {
         self.instant_log_odds.as_deref()
     }
@@ -134,6 +129,29 @@ impl BridgeFit {
     pub fn combined_scores(&self) -> Vec<f64> {
         combined_scores(&self.lagged_log_odds, self.instant_log_odds.as_deref())
     }
+}
+
+/// Closed forms where the drift is linear; else flip gains, and logits of instantaneous edges.
+fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
+    let (model, state, layout) = (trainer.model(), trainer.state(), trainer.layout());
+    if !model.is_sampled() {
+        let sums = PathSums::new(layout, model.increment_scales(), &state.paths);
+        let odds = closed_form_log_odds(model, &state.parameters, &sums);
+        return (odds.lagged, odds.instant);
+    }
+    let values = (&state.parameters[..], &state.paths);
+    let lagged = flip_log_odds(model, values, layout, trainer.settings().get().seed);
+    let instant = model.instant().map(|matrix| {
+        let logits = matrix.edge_logits.of(&state.parameters).iter();
+        (logits.zip(model.instant_prior().rules()))
+            .map(|(&logit, rule)| match rule {
+                EdgeRule::Free => logit,
+                EdgeRule::Forbidden => f64::NEG_INFINITY,
+                EdgeRule::Required => f64::INFINITY,
+            })
+            .collect()
+    });
+    (lagged, instant)
 }
 
 /// See [`BridgeFit::combined_scores`].

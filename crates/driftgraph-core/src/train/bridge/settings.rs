@@ -4,6 +4,8 @@ use super::error::{BridgeError, SettingProblem};
 use crate::graph::density::GraphDensity;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::innovation::InnovationLaw;
+use crate::posterior::bridge::model::DriftParts;
+use crate::posterior::bridge::neural::{GraphEstimator, NetSizes};
 
 /// The scale of the observation noise, relative to each variable's deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
@@ -50,6 +52,10 @@ impl Default for Rates {
 /// | `density` | per source, Beta(0.5, 5) | positive | prior of the lagged graph |
 /// | `instantaneous` | false | | whether variables act on each other within a step |
 /// | `instant_density` | common, Beta(0.5, 5) | positive | prior of the instantaneous graph |
+/// | `drift` | linear | | linear effects, a node function, or both |
+/// | `neural_diffusion` | false | | whether a node function changes the diffusion with the state |
+/// | `nets` | 32, 16, 8 | at least 1 | width, embedding and sampled graphs of node functions |
+/// | `estimator` | probability | positive | how gradients pass through sampled edges |
 /// | `innovations` | Gaussian | | law of what a step adds beyond its drift |
 /// | `noise_scale` | auto | positive | scale of the observation noise |
 /// | `noise` | by scale | | Gaussian where the scale is learned, else Laplace, unless given |
@@ -73,7 +79,15 @@ pub struct BridgeSettings {
     pub instantaneous: bool,
     /// Prior of the instantaneous graph.
     pub instant_density: GraphDensity,
-    /// Law of what a step adds beyond its drift.
+    /// Which parts the drift has.
+    pub drift: DriftParts,
+    /// Whether a node function changes the diffusion with the state.
+    pub neural_diffusion: bool,
+    /// Sizes of the node functions.
+    pub nets: NetSizes,
+    /// How gradients pass through sampled edges.
+    pub estimator: GraphEstimator,
+    /// Law of what a step adds beyond its drift; Gaussian with node functions.
     pub innovations: InnovationLaw,
     /// Scale of the observation noise.
     pub noise_scale: NoiseScale,
@@ -105,6 +119,10 @@ impl Default for BridgeSettings {
             density: GraphDensity::default(),
             instantaneous: false,
             instant_density: GraphDensity::Common { alpha: 0.5, beta: 5.0 },
+            drift: DriftParts::Linear,
+            neural_diffusion: false,
+            nets: NetSizes::default(),
+            estimator: GraphEstimator::default(),
             innovations: InnovationLaw::Gaussian,
             noise_scale: NoiseScale::Auto,
             noise: None,
@@ -121,6 +139,11 @@ impl Default for BridgeSettings {
 }
 
 impl BridgeSettings {
+    /// Whether there are node functions.
+    pub fn has_nets(&self) -> bool {
+        self.drift != DriftParts::Linear || self.neural_diffusion
+    }
+
     /// Checks every range, all at once.
     pub fn check(self) -> Result<CheckedBridgeSettings, BridgeError> {
         let mut problems = Vec::new();
@@ -163,10 +186,23 @@ impl BridgeSettings {
         ] {
             check(positive(value), name, "positive and finite", value);
         }
+        if let GraphEstimator::Gumbel { temperature } = self.estimator {
+            check(
+                positive(temperature),
+                "estimator.temperature",
+                "positive and finite",
+                temperature,
+            );
+        }
+        let plain = self.innovations == InnovationLaw::Gaussian || !self.has_nets();
+        check(plain, "innovations", "gaussian with node functions", f64::NAN);
         let floor = self.min_scale;
         check(positive(floor) && floor < 1.0, "min_scale", "positive and below 1", floor);
         for (name, value, min, condition) in [
             ("batch_numbers", self.batch_numbers as u64, 1, "at least 1"),
+            ("nets.width", self.nets.width as u64, 1, "at least 1"),
+            ("nets.embedding", self.nets.embedding as u64, 1, "at least 1"),
+            ("nets.n_graphs", self.nets.n_graphs as u64, 1, "at least 1"),
             ("schedule_steps", self.schedule_steps, 20, "at least 20"),
             ("max_steps", self.max_steps.unwrap_or(1), 1, "at least 1"),
             ("patience", u64::from(self.patience), 1, "at least 1"),
@@ -226,7 +262,10 @@ mod tests {
         let settings = BridgeSettings { seed: 7, ..BridgeSettings::default() };
         let text = serde_json::to_string(&settings).unwrap();
         assert_eq!(serde_json::from_str::<BridgeSettings>(&text).unwrap(), settings);
-        assert_eq!(serde_json::from_str::<BridgeSettings>("{}").unwrap(), BridgeSettings::default());
+        assert_eq!(
+            serde_json::from_str::<BridgeSettings>("{}").unwrap(),
+            BridgeSettings::default()
+        );
         assert!(serde_json::from_str::<BridgeSettings>("{\"sede\": 7}").is_err());
     }
 }

@@ -95,6 +95,7 @@ impl BridgeState {
                 }
                 ParameterPart::Effects => rates.effects * share,
                 ParameterPart::Scales => rates.paths * share,
+                ParameterPart::Nets => rates.nets * share,
                 ParameterPart::Fixed => continue,
             };
             let moments =

@@ -13,7 +13,7 @@ use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::batch::Batch;
 use crate::posterior::bridge::blocks::{Epoch, n_batches};
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
-use crate::posterior::bridge::model::{BridgeModel, BridgeStructure, Workspace};
+use crate::posterior::bridge::model::{BridgeModel, BridgeStructure, Pass, Workspace};
 use crate::posterior::bridge::{BridgePosterior, SmootherStart};
 use crate::{SeriesSet, Standardizer};
 
@@ -98,6 +98,10 @@ impl BridgeTrainer {
             innovation: chosen.innovations,
             noise: noise.law,
             learn_noise: noise.fixed_scale.is_none(),
+            drift: chosen.drift,
+            neural_diffusion: chosen.neural_diffusion,
+            net_sizes: chosen.nets,
+            estimator: chosen.estimator,
         };
         let model = BridgeModel::new(structure, knowledge, start.increment_scales.clone());
         let scales = noise.first_scales(&start);
@@ -187,7 +191,7 @@ impl BridgeTrainer {
 
     /// Whether nothing in training is random, so that every seed gives the same fit.
     pub fn is_deterministic(&self) -> bool {
-        self.n_batches == 1
+        self.n_batches == 1 && !self.model.is_sampled()
     }
 
     /// Lagged edge probabilities of the moment, `[source, target]`.
@@ -223,8 +227,9 @@ impl BridgeTrainer {
         self.open_window();
         let (batch, weight) = self.next_batch();
         let (step, cycle) = (self.state.step, self.state.cycle);
+        let seed = self.settings.get().seed;
         let prior_weight = cycle.prior_weight(step);
-        let evaluated = self.evaluate(&batch, weight, prior_weight);
+        let evaluated = self.evaluate(&batch, &Pass { weight, prior_weight, seed, draw: step });
         let (terms, undone) = match evaluated {
             Ok(terms) => {
                 let chosen = self.settings.get();
@@ -265,7 +270,9 @@ impl BridgeTrainer {
         let mut total = ElboTerms::default();
         for idx in 0..epoch.n_batches() {
             let batch = Batch::new(&self.layout, epoch.batch(idx));
-            let terms = self.evaluate(&batch, 1.0, 1.0).ok()?;
+            // Draws of their own, far from those of training.
+            let draw = u64::MAX - idx as u64;
+            let terms = self.evaluate(&batch, &Pass { draw, ..Pass::WHOLE }).ok()?;
             total.add_series(&terms);
             total.graph_kl = terms.graph_kl;
         }
@@ -273,16 +280,11 @@ impl BridgeTrainer {
     }
 
     /// Terms of a batch, or the name of what is not finite.
-    fn evaluate(
-        &mut self,
-        batch: &Batch,
-        weight: f64,
-        prior_weight: f64,
-    ) -> Result<ElboTerms, &'static str> {
+    fn evaluate(&mut self, batch: &Batch, pass: &Pass) -> Result<ElboTerms, &'static str> {
         let values = (&self.state.parameters[..], &self.state.paths);
         let terms = self
             .model
-            .evaluate(&self.layout, (batch, weight), prior_weight, values, &mut self.work)
+            .evaluate(&self.layout, batch, pass, values, &mut self.work)
             .ok_or("determinant")?;
         if let Some(term) = terms.non_finite_term() {
             return Err(term);
@@ -321,8 +323,7 @@ impl BridgeTrainer {
             // Relative to the edges there are: most pairs never change anything.
             let edges = now.iter().sum::<f64>().max(1.0);
             let elbo_change = relative_change(&self.state.elbo_history[start..]);
-            self.state.converged =
-                change / edges < edge_tolerance && elbo_change < elbo_tolerance;
+            self.state.converged = change / edges < edge_tolerance && elbo_change < elbo_tolerance;
         }
         self.state.cycle = self.state.cycle.next();
     }

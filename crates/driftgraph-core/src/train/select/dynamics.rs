@@ -4,6 +4,7 @@ use super::kalman::Dynamics;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::gated::GatedMoments;
 use crate::posterior::bridge::linalg::{identity, log_det_and_inverse};
+use crate::posterior::bridge::mean_field::MeanFieldNets;
 use crate::train::bridge::BridgeTrainer;
 
 /// Posterior means of effects, and all scales; `None` where I - E B is singular.
@@ -23,6 +24,7 @@ pub(super) fn of_trainer(trainer: &BridgeTrainer) -> Option<Dynamics> {
     dynamics.lagged = lagged.mean;
     dynamics.spread_instantly = spread_instantly;
     dynamics.time_unit = trainer.layout().time_unit();
+    dynamics.nets = MeanFieldNets::new(model, parameters);
     let unit_variance = match model.structure().noise {
         ObservationNoise::Gaussian => 1.0,
         ObservationNoise::Laplace => 2.0,

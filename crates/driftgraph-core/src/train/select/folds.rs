@@ -117,7 +117,8 @@ mod tests {
     fn every_series_is_held_out_once() {
         let folds = Folds::new(&set(&[5; 7]), 3, 1).unwrap().unwrap();
         assert_eq!((folds.unit(), folds.n_folds()), (HeldOutUnit::Series, 3));
-        let mut held_out: Vec<usize> = (0..3).flat_map(|fold| folds.units_of(fold).to_vec()).collect();
+        let mut held_out: Vec<usize> =
+            (0..3).flat_map(|fold| folds.units_of(fold).to_vec()).collect();
         held_out.sort_unstable();
         assert_eq!(held_out, [0, 1, 2, 3, 4, 5, 6]);
         for fold in 0..3 {

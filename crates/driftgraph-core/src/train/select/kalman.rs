@@ -7,6 +7,7 @@
 use crate::nn::kernels::{View, add_product, product};
 use crate::posterior::bridge::layout::{BridgeLayout, SeriesRows};
 use crate::posterior::bridge::linalg::{cholesky, identity, solve_lower};
+use crate::posterior::bridge::mean_field::MeanFieldNets;
 
 /// Dynamics in the units of a fit: standardised values, time in the fit's unit.
 #[derive(Debug, Clone)]
@@ -27,7 +28,22 @@ pub struct Dynamics {
     pub initial: (Vec<f64>, Vec<f64>),
     /// The user's time per unit of the fit.
     pub time_unit: f64,
+    /// Node functions on top of the linear drift and constant diffusion.
+    pub nets: Option<MeanFieldNets>,
 }
+
+/// Drift, its derivatives and the innovations' variances at one state.
+struct Local {
+    /// Per time, in increment scales.
+    drift: Vec<f64>,
+    /// Derivatives of the drift, `[source, target]`.
+    slopes: Vec<f64>,
+    /// Per time, in squared increment scales.
+    variances: Vec<f64>,
+}
+
+/// Step of the differences that stand for derivatives of node functions, which are piecewise linear.
+const DIFFERENCE: f64 = 1e-4;
 
 /// What the filter knows: mean, and covariance of all variables.
 struct Belief {
@@ -45,8 +61,7 @@ pub fn predictive_log_likelihoods(dynamics: &Dynamics, layout: &BridgeLayout) ->
 
 fn filter(dynamics: &Dynamics, layout: &BridgeLayout, rows: &SeriesRows) -> Option<f64> {
     let d = dynamics.scales.len();
-    let mut belief =
-        Belief { mean: dynamics.initial.0.clone(), covariance: vec![0.0; d * d] };
+    let mut belief = Belief { mean: dynamics.initial.0.clone(), covariance: vec![0.0; d * d] };
     for (idx, variance) in dynamics.initial.1.iter().enumerate() {
         belief.covariance[idx * (d + 1)] = *variance;
     }
@@ -68,20 +83,16 @@ fn filter(dynamics: &Dynamics, layout: &BridgeLayout, rows: &SeriesRows) -> Opti
 impl Belief {
     fn predict(&mut self, dynamics: &Dynamics, h: f64) {
         let d = self.mean.len();
-        let Dynamics { lagged, spread_instantly, offsets, variances, scales, .. } = dynamics;
+        let Dynamics { spread_instantly, scales, .. } = dynamics;
+        let Local { drift, slopes, variances } = dynamics.at(&self.mean);
         let square = |matrix| View::new(matrix, d, d);
         // F = I + h A (I - B)^-1 diag(c).
         let mut transition = vec![0.0; d * d];
-        product(&mut transition, d, square(lagged), square(spread_instantly));
-        let mut drift = vec![0.0; d];
-        for (idx, drift) in drift.iter_mut().enumerate() {
-            let added = (0..d).map(|source| self.mean[source] * lagged[source * d + idx]);
-            *drift = h * (offsets[idx] + added.sum::<f64>());
-        }
+        product(&mut transition, d, square(&slopes), square(spread_instantly));
         let mut moved = vec![0.0; d];
         product(&mut moved, d, View::new(&drift, 1, d), square(spread_instantly));
         for idx in 0..d {
-            self.mean[idx] += scales[idx] * moved[idx];
+            self.mean[idx] += h * scales[idx] * moved[idx];
         }
         for (idx, entry) in transition.iter_mut().enumerate() {
             *entry = *entry * h * scales[idx % d] + f64::from(u8::from(idx % (d + 1) == 0));
@@ -133,6 +144,38 @@ impl Belief {
 }
 
 impl Dynamics {
+    /// Drift, its derivatives and the innovations' variances at a state.
+    fn at(&self, state: &[f64]) -> Local {
+        let d = state.len();
+        let mut drift = self.offsets.clone();
+        for (source, value) in state.iter().enumerate() {
+            for (drift, effect) in drift.iter_mut().zip(&self.lagged[source * d..(source + 1) * d]) {
+                *drift += value * effect;
+            }
+        }
+        let (mut slopes, mut variances) = (self.lagged.clone(), self.variances.clone());
+        let Some(nets) = &self.nets else { return Local { drift, slopes, variances } };
+        // The state itself, then with each variable moved a little.
+        let mut states = state.repeat(d + 1);
+        for source in 0..d {
+            states[(source + 1) * d + source] += DIFFERENCE;
+        }
+        let outputs = nets.evaluate(&states);
+        if let Some(extra) = outputs.drift {
+            let (here, moved) = extra.split_at(d);
+            drift.iter_mut().zip(here).for_each(|(drift, extra)| *drift += extra);
+            for (idx, slope) in slopes.iter_mut().enumerate() {
+                *slope += (moved[idx] - here[idx % d]) / DIFFERENCE;
+            }
+        }
+        if let Some(log_scale) = outputs.log_scale {
+            for (variance, log) in variances.iter_mut().zip(log_scale) {
+                *variance *= (2.0 * log).exp();
+            }
+        }
+        Local { drift, slopes, variances }
+    }
+
     /// Dynamics without any drift: a random walk of unit innovations, to be filled in.
     pub fn random_walk(scales: Vec<f64>) -> Self {
         let d = scales.len();
@@ -145,6 +188,7 @@ impl Dynamics {
             noise_variances: vec![1.0; d],
             initial: (vec![0.0; d], vec![1.0; d]),
             time_unit: 1.0,
+            nets: None,
         }
     }
 }

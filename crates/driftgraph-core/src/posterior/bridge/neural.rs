@@ -1,0 +1,260 @@
+//! Node functions on top of the linear drift, and for the diffusion, under sampled graphs.
+//!
+//! A few graphs are drawn per evaluation and the steps of the batch are dealt among them, so that
+//! messages are summed by matrix products.
+
+use crate::graph::prior::EdgeRule;
+use crate::nn::node_function::{
+    NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows,
+};
+use crate::nn::parameters::ParameterTable;
+use crate::nn::real::Real;
+use crate::noise::{Noise, Purpose};
+
+/// How the gradient passes through a sampled edge.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum GraphEstimator {
+    /// A hard sample whose derivative is that of its probability.
+    ///
+    /// Exact on average where the objective is linear in every single edge, and biased by its
+    /// curvature elsewhere; less so than the relaxed sample.
+    #[default]
+    Probability,
+    /// A hard sample whose derivative is that of a relaxed one (Jang et al. 2017, arXiv:1611.01144).
+    Gumbel {
+        /// Temperature of the relaxation; positive.
+        temperature: f64,
+    },
+}
+
+/// Sizes of the node functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetSizes {
+    /// Width of hidden layers.
+    pub width: usize,
+    /// Size of embeddings and messages.
+    pub embedding: usize,
+    /// Graphs drawn per evaluation.
+    pub n_graphs: usize,
+}
+
+impl Default for NetSizes {
+    fn default() -> Self {
+        Self { width: 32, embedding: 16, n_graphs: 8 }
+    }
+}
+
+/// One node function of the process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Net {
+    pub(super) function: NodeFunction,
+    name: &'static str,
+    /// Whether every variable sees itself whatever the graph says.
+    sees_itself: bool,
+}
+
+/// Deviation of node embeddings at the start: nodes should differ from the first step on.
+const FIRST_EMBEDDING: f64 = 0.3;
+
+impl Net {
+    pub(super) fn new(
+        table: &mut ParameterTable,
+        name: &'static str,
+        (n_variables, sizes): (usize, NetSizes),
+        sees_itself: bool,
+    ) -> Self {
+        let NetSizes { width, embedding, .. } = sizes;
+        let sizes = NodeSizes { n_variables, embedding, width, edge_weights: false };
+        Self { function: NodeFunction::new(table, name, sizes), name, sees_itself }
+    }
+
+    /// Spreads the embeddings, and starts with an output of zero: the linear model.
+    pub(super) fn initialise(&self, table: &ParameterTable, parameters: &mut [f64]) {
+        let slot = |part: &str| {
+            let found = table.find(&format!("{}.{part}", self.name));
+            found.expect("the node function added it").slot
+        };
+        for value in slot("embeddings").of_mut(parameters) {
+            *value *= FIRST_EMBEDDING / 0.01;
+        }
+        slot("combine.2.weight").of_mut(parameters).fill(0.0);
+        slot("combine.2.bias").of_mut(parameters).fill(0.0);
+    }
+
+    /// Sums of messages keep their size however many variables there are.
+    fn message_scale(&self) -> f64 {
+        1.0 / (0.25 * self.function.sizes().n_variables as f64).max(1.0).sqrt()
+    }
+
+    /// Strength of every edge's message, and its derivative by the edge.
+    fn strength(&self, idx: usize, edge: f64) -> (f64, f64) {
+        let scale = self.message_scale();
+        if self.sees_itself && idx % (self.function.sizes().n_variables + 1) == 0 {
+            (scale, 0.0)
+        } else {
+            (scale * edge, scale)
+        }
+    }
+}
+
+/// Graphs drawn from q(G), with the derivative of every entry by its logit.
+#[derive(Debug, Clone, Default)]
+pub struct SampledGraphs {
+    /// 0 or 1, one `[source, target]` after the other.
+    pub graphs: Vec<Vec<f64>>,
+    /// Derivatives by the logits.
+    pub slopes: Vec<Vec<f64>>,
+}
+
+impl SampledGraphs {
+    /// Draws `n_graphs` graphs; draw number `draw` of a seed.
+    pub fn new(
+        (edge_logits, rules): (&[f64], &[EdgeRule]),
+        estimator: GraphEstimator,
+        n_graphs: usize,
+        (seed, draw): (u64, u64),
+    ) -> Self {
+        let mut noise = Noise::new(seed, Purpose::Graph, draw);
+        let mut sampled = Self::default();
+        for _ in 0..n_graphs {
+            let (graph, slopes) = (edge_logits.iter().zip(rules))
+                .map(|(&logit, rule)| {
+                    let uniform = noise.uniform().clamp(1e-12, 1.0 - 1e-12);
+                    let shifted = logit + uniform.ln() - (-uniform).ln_1p();
+                    match rule {
+                        EdgeRule::Forbidden => (0.0, 0.0),
+                        EdgeRule::Required => (1.0, 0.0),
+                        EdgeRule::Free => {
+                            (f64::from(u8::from(shifted > 0.0)), estimator.slope(logit, shifted))
+                        }
+                    }
+                })
+                .unzip();
+            sampled.graphs.push(graph);
+            sampled.slopes.push(slopes);
+        }
+        sampled
+    }
+}
+
+impl GraphEstimator {
+    fn slope(self, logit: f64, shifted: f64) -> f64 {
+        let derivative = |x: f64| x.sigmoid() * (-x).sigmoid();
+        match self {
+            Self::Probability => derivative(logit),
+            Self::Gumbel { temperature } => derivative(shifted / temperature) / temperature,
+        }
+    }
+}
+
+/// One node function over the states that were dealt to one graph.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NetPass<R> {
+    trace: NodeTrace<R>,
+    adjoints: NodeAdjoints<R>,
+    strengths: Vec<R>,
+    by_strengths: Vec<R>,
+    grads: Vec<R>,
+}
+
+/// What the passes of one net share: its parameters and what is prepared from them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NetParameters<'a, R> {
+    pub(super) net: &'a Net,
+    pub(super) parameters: &'a [R],
+    pub(super) weights: &'a NodeWeights<R>,
+}
+
+impl<R: Real> NetPass<R> {
+    /// Outputs `[state, variable]` of the given states `[state, variable]` under one graph.
+    pub(super) fn forward(
+        &mut self,
+        shared: NetParameters<'_, R>,
+        graph: &[f64],
+        states: &[f64],
+    ) -> Vec<f64> {
+        let function = &shared.net.function;
+        let d = function.sizes().n_variables;
+        let rows = rows_of(states, d);
+        self.trace.resize(function, rows.n);
+        self.strengths.clear();
+        let strength = |(idx, &edge): (usize, &f64)| R::from_f64(shared.net.strength(idx, edge).0);
+        self.strengths.extend(graph.iter().enumerate().map(strength));
+        for (idx, &value) in states.iter().enumerate() {
+            self.trace.inputs[idx % d * rows.per_node + idx / d] = R::from_f64(value);
+        }
+        function.messages(shared.parameters, shared.weights, &mut self.trace, rows);
+        function.aggregate(&self.strengths, &mut self.trace, rows);
+        function.combine(shared.parameters, shared.weights, &mut self.trace, rows);
+        let output = |idx: usize| self.trace.outputs[idx % d * rows.per_node + idx / d].to_f64();
+        (0..states.len()).map(output).collect()
+    }
+
+    /// Outputs under other graphs, for the states of the last [`forward`](Self::forward).
+    pub(super) fn forward_again(
+        &mut self,
+        shared: NetParameters<'_, R>,
+        graph: &[f64],
+        n_states: usize,
+    ) -> Vec<f64> {
+        let function = &shared.net.function;
+        let d = function.sizes().n_variables;
+        let rows = Rows { first: 0, n: n_states * d, per_node: n_states };
+        for (idx, &edge) in graph.iter().enumerate() {
+            self.strengths[idx] = R::from_f64(shared.net.strength(idx, edge).0);
+        }
+        function.aggregate(&self.strengths, &mut self.trace, rows);
+        function.combine(shared.parameters, shared.weights, &mut self.trace, rows);
+        let output = |idx: usize| self.trace.outputs[idx % d * rows.per_node + idx / d].to_f64();
+        (0..n_states * d).map(output).collect()
+    }
+
+    /// Adds derivatives by states and graph; keeps those by parameters for [`add_gradients`].
+    ///
+    /// [`add_gradients`]: Self::add_gradients
+    pub(super) fn backward(
+        &mut self,
+        shared: NetParameters<'_, R>,
+        by_outputs: &[f64],
+        (by_states, by_graph): (&mut [f64], &mut [f64]),
+        gradient_len: usize,
+    ) {
+        let function = &shared.net.function;
+        let d = function.sizes().n_variables;
+        let rows = rows_of(by_outputs, d);
+        self.adjoints.resize(function, rows.n);
+        self.grads.clear();
+        self.grads.resize(gradient_len, R::ZERO);
+        self.by_strengths.clear();
+        self.by_strengths.resize(d * d, R::ZERO);
+        for (idx, &value) in by_outputs.iter().enumerate() {
+            self.adjoints.outputs[idx % d * rows.per_node + idx / d] = R::from_f64(value);
+        }
+        let (trace, adjoints, grads) = (&self.trace, &mut self.adjoints, &mut self.grads[..]);
+        function.combine_backward((shared.parameters, &mut *grads), trace, adjoints, rows);
+        let strengths = (&self.strengths[..], &mut self.by_strengths[..]);
+        function.aggregate_backward(strengths, trace, adjoints, rows);
+        let pair = (shared.parameters, &mut *grads);
+        function.messages_backward(pair, shared.weights, trace, adjoints, rows);
+        function.add_gradients(grads, trace, adjoints, rows);
+        for (idx, out) in by_states.iter_mut().enumerate() {
+            *out += self.adjoints.inputs[idx % d * rows.per_node + idx / d].to_f64();
+        }
+        for (idx, out) in by_graph.iter_mut().enumerate() {
+            *out += self.by_strengths[idx].to_f64() * shared.net.strength(idx, 0.0).1;
+        }
+    }
+
+    /// Adds the last backward pass' derivatives by parameters, scratch entries included.
+    pub(super) fn add_gradients(&self, sums: &mut [R]) {
+        for (sum, &grad) in sums.iter_mut().zip(&self.grads) {
+            *sum += grad;
+        }
+    }
+}
+
+fn rows_of(buffer: &[f64], d: usize) -> Rows {
+    Rows { first: 0, n: buffer.len(), per_node: buffer.len() / d }
+}
