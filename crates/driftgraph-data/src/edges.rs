@@ -28,6 +28,8 @@ pub struct EdgeTable {
     /// What the score column was called: "probability", "score", ...; `None` for bare edges.
     pub score_name: Option<String>,
     edges: Vec<(usize, usize, f64)>,
+    /// Scores that rank the edges where probabilities round to 1, in the order of `edges`.
+    ranking: Option<Vec<f64>>,
 }
 
 /// Most bytes read from a list of edges: ten thousand variables, every pair.
@@ -40,12 +42,30 @@ impl EdgeTable {
     ///
     /// The lowest score is 0 if no listed score is negative, else just below the least.
     pub fn scores(&self, variables: &[String]) -> Result<EdgeScores, Problem> {
-        let least = self.edges.iter().map(|edge| edge.2).fold(0.0, f64::min);
+        self.matrix(variables, |idx| self.edges[idx].2)
+    }
+
+    /// Scores that rank all pairs: those of the column `score` where it stands beside a
+    /// `probability`, since probabilities of strong edges round to 1; else the same as
+    /// [`scores`](Self::scores).
+    pub fn ranking(&self, variables: &[String]) -> Result<EdgeScores, Problem> {
+        match &self.ranking {
+            Some(ranking) => self.matrix(variables, |idx| ranking[idx]),
+            None => self.scores(variables),
+        }
+    }
+
+    fn matrix(
+        &self,
+        variables: &[String],
+        score: impl Fn(usize) -> f64,
+    ) -> Result<EdgeScores, Problem> {
+        let least = (0..self.edges.len()).map(&score).fold(0.0, f64::min);
         let absent = if least < 0.0 { least.next_down() } else { 0.0 };
         let position = self.positions(variables)?;
         let mut matrix = vec![absent; variables.len() * variables.len()];
-        for &(source, target, score) in &self.edges {
-            matrix[position[source] * variables.len() + position[target]] = score;
+        for (idx, &(source, target, _)) in self.edges.iter().enumerate() {
+            matrix[position[source] * variables.len() + position[target]] = score(idx);
         }
         Ok(EdgeScores::from_matrix(variables.len(), matrix)
             .expect("the matrix is square and every score was read as a number"))
@@ -120,6 +140,8 @@ struct EdgeColumns {
     source: usize,
     target: usize,
     score: Option<usize>,
+    /// A column `score` beside a column `probability`.
+    ranking: Option<usize>,
 }
 
 impl EdgeColumns {
@@ -133,7 +155,8 @@ impl EdgeColumns {
         let source = find(&["source", "cause", "from", "regulator", "gene1"])?;
         let target = find(&["target", "effect", "to", "gene2"])?;
         let score = find(&["probability", "score", "weight", "importance"]);
-        Some(Self { source, target, score })
+        let ranking = find(&["probability"]).and_then(|_| find(&["score"]));
+        Some(Self { source, target, score, ranking })
     }
 }
 
@@ -143,17 +166,18 @@ fn read_list(
     roles: &EdgeColumns,
 ) -> Result<EdgeTable, DataErrors> {
     let mut names = Names::default();
-    let mut edges = Vec::new();
+    let (mut edges, mut ranking) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();
     let mut collector = Collector::default();
     let file = table.place();
     while let Some(row) = table.next_row()? {
         let mut place = file.clone().row(row.line());
         match read_edge(row, columns, roles) {
-            Ok((source, target, score)) => {
+            Ok(Edge { source, target, score, rank }) => {
                 let edge = (names.idx(source), names.idx(target));
                 if seen.insert(edge) {
                     edges.push((edge.0, edge.1, score));
+                    ranking.extend(rank);
                     continue;
                 }
                 let (source_name, target_name) = (source.to_owned(), target.to_owned());
@@ -168,15 +192,24 @@ fn read_list(
     }
     collector.finish()?;
     let score_name = roles.score.map(|idx| columns[idx].to_ascii_lowercase());
-    Ok(EdgeTable { variables: names.names, score_name, edges })
+    let ranking = roles.ranking.map(|_| ranking);
+    Ok(EdgeTable { variables: names.names, score_name, edges, ranking })
 }
 
-/// Source, target and score of one row; or what is wrong with it, and in which column.
+/// One row of a list.
+struct Edge<'a> {
+    source: &'a str,
+    target: &'a str,
+    score: f64,
+    rank: Option<f64>,
+}
+
+/// One row of a list; or what is wrong with it, and in which column.
 fn read_edge<'a>(
     row: &'a TextRow,
     columns: &[String],
     roles: &EdgeColumns,
-) -> Result<(&'a str, &'a str, f64), (Option<usize>, Problem)> {
+) -> Result<Edge<'a>, (Option<usize>, Problem)> {
     if row.len() != columns.len() {
         return Err((None, Problem::Ragged { expected: columns.len(), found: row.len() }));
     }
@@ -184,16 +217,24 @@ fn read_edge<'a>(
         "" => Err((Some(column), Problem::EmptyCell { text: String::new() })),
         name => Ok(name),
     };
-    let score = match roles.score {
-        None => 1.0,
-        Some(column) => parse_score(row.cell(column)).map_err(|problem| (Some(column), problem))?,
-    };
-    Ok((name(roles.source)?, name(roles.target)?, score))
+    let number =
+        |column: usize| parse_score(row.cell(column)).map_err(|problem| (Some(column), problem));
+    Ok(Edge {
+        source: name(roles.source)?,
+        target: name(roles.target)?,
+        score: roles.score.map_or(Ok(1.0), number)?,
+        rank: roles.ranking.map(number).transpose()?,
+    })
 }
 
-/// A score must be there: a hole is no opinion, and no opinion has no rank.
+/// A score must be there: a hole is no opinion, and no opinion has no rank. It may be infinite:
+/// so are the log-odds of an edge that was forbidden or required.
 fn parse_score(text: &str) -> Result<f64, Problem> {
-    let score = parse_number(text)?;
+    let score = match text.trim() {
+        "inf" => f64::INFINITY,
+        "-inf" => f64::NEG_INFINITY,
+        text => parse_number(text)?,
+    };
     if score.is_nan() {
         return Err(Problem::EmptyCell { text: text.trim().to_owned() });
     }
@@ -241,7 +282,8 @@ fn read_matrix(
             Orientation::TargetRows => (column, row, value),
         }
     });
-    Ok(EdgeTable { edges: edges.collect(), score_name: Some("score".to_owned()), variables: names })
+    let edges = edges.collect();
+    Ok(EdgeTable { variables: names, score_name: Some("score".to_owned()), edges, ranking: None })
 }
 
 /// Rows and columns of a matrix must be the same variables in the same order.

@@ -13,7 +13,7 @@ pub enum Problem {
     #[error("no such file or folder")]
     NotFound,
     /// The operating system refused.
-    #[error("cannot be read: {reason}")]
+    #[error("the file cannot be read: {reason}")]
     Unreadable {
         /// The system's words.
         reason: String,
@@ -30,16 +30,16 @@ pub enum Problem {
     #[error("this build cannot read Parquet files")]
     ParquetNotBuiltIn,
     /// More bytes than allowed, on disk or after decompression.
-    #[error("holds more than {limit} bytes")]
+    #[error("the file holds more than {limit} bytes")]
     TooLarge {
         /// The limit in force.
         limit: u64,
     },
     /// Bytes that are not UTF-8 text.
-    #[error("is not UTF-8 text")]
+    #[error("the file is not UTF-8 text")]
     NotUtf8,
     /// The end is missing, or the bytes make no sense.
-    #[error("is damaged or cut short: {reason}")]
+    #[error("the file is damaged or cut short: {reason}")]
     Damaged {
         /// The decoder's words.
         reason: String,
@@ -48,7 +48,7 @@ pub enum Problem {
     #[error("a quotation mark opens a cell in this row, and none closes it")]
     OpenQuote,
     /// More rows than row numbers.
-    #[error("holds more than {} rows", u32::MAX)]
+    #[error("the file holds more than {} rows", u32::MAX)]
     TooManyRows,
     /// Not a single row.
     #[error("there are no rows of data")]
@@ -226,6 +226,12 @@ pub enum Problem {
         /// What is there.
         columns: Vec<String>,
     },
+    /// A score that is no number.
+    #[error("`{text}` is not a number")]
+    NotAScore {
+        /// The cell.
+        text: String,
+    },
     /// An edge of a variable that does not exist.
     #[error("`{name}` is not one of the variables {}", list(known))]
     UnknownVariable {
@@ -278,6 +284,7 @@ impl Problem {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::TooLarge { .. } => "raise the limit with `--max-bytes N`, or split the file",
+            Self::UnknownFormat => "save the table as CSV (in a spreadsheet: \"CSV UTF-8\")",
             Self::NotUtf8 => "save the table as UTF-8 (in a spreadsheet: \"CSV UTF-8\")",
             Self::Damaged { .. } => "copy or download the file again",
             Self::NoHeader => "add a first row with names, such as `time,x1,x2`",
@@ -321,6 +328,7 @@ impl Problem {
                 "expected `source,target,score`, `source,target,probability`, or `cause,effect`, \
                  or a square matrix with names"
             }
+            Self::NotAScore { .. } => "give the score as a number, or leave the edge out",
             Self::MatrixNames { .. } => "put rows and columns into the same order",
             Self::NoOrientation => {
                 "pass `--orientation source-rows` or `--orientation target-rows`"

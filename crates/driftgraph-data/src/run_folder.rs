@@ -24,7 +24,25 @@ pub struct NamedArray<'a> {
     /// Its shape.
     pub shape: &'a [usize],
     /// Its numbers, last axis fastest.
-    pub values: &'a [f32],
+    pub values: Numbers<'a>,
+}
+
+/// The numbers of an array, in the precision they were computed in.
+#[derive(Debug, Clone, Copy)]
+pub enum Numbers<'a> {
+    /// Single precision.
+    Single(&'a [f32]),
+    /// Double precision.
+    Double(&'a [f64]),
+}
+
+impl Numbers<'_> {
+    fn to_bytes(self) -> (Dtype, Vec<u8>) {
+        match self {
+            Self::Single(all) => (Dtype::F32, all.iter().flat_map(|n| n.to_le_bytes()).collect()),
+            Self::Double(all) => (Dtype::F64, all.iter().flat_map(|n| n.to_le_bytes()).collect()),
+        }
+    }
 }
 
 impl RunFolder {
@@ -80,12 +98,9 @@ impl RunFolder {
 
 /// Writes arrays in the safetensors format, in an order that depends on their names alone.
 pub fn write_model(mut out: impl Write, arrays: &[NamedArray<'_>]) -> io::Result<()> {
-    let bytes: Vec<Vec<u8>> = arrays
-        .iter()
-        .map(|array| array.values.iter().flat_map(|value| value.to_le_bytes()).collect())
-        .collect();
-    let views = arrays.iter().zip(&bytes).map(|(array, bytes)| {
-        let view = TensorView::new(Dtype::F32, array.shape.to_vec(), bytes);
+    let bytes: Vec<(Dtype, Vec<u8>)> = arrays.iter().map(|array| array.values.to_bytes()).collect();
+    let views = arrays.iter().zip(&bytes).map(|(array, (kind, bytes))| {
+        let view = TensorView::new(*kind, array.shape.to_vec(), bytes);
         view.map(|view| (array.name, view)).map_err(io::Error::other)
     });
     let views = views.collect::<io::Result<Vec<_>>>()?;
@@ -101,8 +116,12 @@ mod tests {
     #[test]
     fn a_model_file_gives_back_names_shapes_and_numbers() {
         let arrays = [
-            NamedArray { name: "w", shape: &[2, 3], values: &[1.0, 2.0, 3.0, 4.0, 5.0, 6.5] },
-            NamedArray { name: "b", shape: &[1], values: &[-0.25] },
+            NamedArray {
+                name: "w",
+                shape: &[2, 3],
+                values: Numbers::Single(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.5]),
+            },
+            NamedArray { name: "b", shape: &[1], values: Numbers::Double(&[-0.25]) },
         ];
         let mut file = Vec::new();
         write_model(&mut file, &arrays).unwrap();
@@ -111,6 +130,7 @@ mod tests {
         let w = read.tensor("w").unwrap();
         assert_eq!(w.shape(), [2, 3]);
         assert_eq!(w.data()[20..], 6.5_f32.to_le_bytes());
+        assert_eq!(read.tensor("b").unwrap().data(), (-0.25_f64).to_le_bytes());
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ScoreArgs) -> anyhow::Result<ExitCode> {
     let truth = read_edges(&args.truth, orientation)?;
     let variables = all_variables(&edges, &truth)?;
     tell_missing_pairs(&edges, variables.len());
-    let scores = edges.scores(&variables)?;
+    let (scores, ranking) = (edges.scores(&variables)?, edges.ranking(&variables)?);
     let graph = truth.graph(&variables)?;
     let metrics = |self_edges: SelfEdges| {
         let options = MetricOptions {
@@ -27,7 +27,14 @@ pub(crate) fn run(args: &ScoreArgs) -> anyhow::Result<ExitCode> {
             ranking_only: !are_probabilities(&edges),
             ..MetricOptions::new(self_edges)
         };
-        graph_metrics(&scores, &graph, options)
+        let ranked = graph_metrics(&ranking, &graph, options)?;
+        // Where probabilities round to 1, the scores beside them still tell edges apart.
+        Ok::<_, anyhow::Error>(GraphMetrics {
+            auroc: ranked.auroc,
+            auprc: ranked.auprc,
+            precision_at_k: ranked.precision_at_k,
+            ..graph_metrics(&scores, &graph, options)?
+        })
     };
     if args.json {
         let self_edges = args.self_edges.map_or(SelfEdges::Kept, Into::into);

@@ -15,7 +15,19 @@ fn good_data_are_described() {
         "mouse,Time,glucose,insulin\nm1,0,5.1,40\nm1,30,9.8,\nm1,60,7.5,95\nm1,90,5.5,60\n\
          m2,0,4.9,38\nm2,45,8.8,110\nm2,90,5.2,55\n",
     );
-    assert_snapshot!(sandbox.run("check mice.csv --series mouse"), @"");
+    assert_snapshot!(sandbox.run("check mice.csv --series mouse"), @r#"
+    exit 0
+    --- stdout
+    2 series of 3 to 4 rows, 2 variables, 7 rows in all
+    time 0 to 90, median gap 30 (unit as in the file)
+    1 of 14 cells missing (7.1 %)
+
+     variable  observed  missing  min  mean   max
+     glucose   7         0        4.9  6.686  9.8
+     insulin   6         1        38   66.33  110
+
+    usable, no warnings
+    "#);
 }
 
 #[test]
@@ -24,7 +36,20 @@ fn what_was_decided_while_reading_is_told() {
         "InSilico.tsv",
         "\"Time\"\t\"G1\"\t\"G2\"\n0\t.1\t.2\n10\t.3\t.4\n20\t.2\t.1\n0\t.5\t.6\n10\t.7\t.8\n20\t.1\t.1\n",
     );
-    assert_snapshot!(sandbox.run("check InSilico.tsv"), @"");
+    assert_snapshot!(sandbox.run("check InSilico.tsv"), @r#"
+    exit 0
+    --- stdout
+    2 series of 3 rows, 2 variables, 6 rows in all
+    time 0 to 20, median gap 10 (unit as in the file)
+    0 of 12 cells missing (0.0 %)
+
+     variable  observed  missing  min  mean    max
+     G1        6         0        0.1  0.3167  0.7
+     G2        6         0        0.1  0.3667  0.8
+
+    note: `InSilico.tsv` has no series column and its time restarts, so it was read as 2 series
+    usable, no warnings
+    "#);
 }
 
 #[test]
@@ -33,7 +58,19 @@ fn dates_are_counted_in_a_unit_that_is_told() {
         "lake.csv",
         "date,algae,phosphate\n2026-03-01,1.5,3\n2026-03-08,2.5,2\n2026-03-15,4,1\n",
     );
-    assert_snapshot!(sandbox.run("check lake.csv"), @"");
+    assert_snapshot!(sandbox.run("check lake.csv"), @r#"
+    exit 0
+    --- stdout
+    1 series of 3 rows, 2 variables, 3 rows in all
+    time 0 to 14, median gap 7 (days since 2026-03-01T00:00:00Z)
+    0 of 6 cells missing (0.0 %)
+
+     variable   observed  missing  min  mean   max
+     algae      3         0        1.5  2.667  4
+     phosphate  3         0        1    2      3
+
+    usable, no warnings
+    "#);
 }
 
 #[test]
@@ -44,7 +81,30 @@ fn every_warning_is_given_at_once() {
          a,0,1,2,3,7,,1e6,1,2\na,1,2,1,5,7,,3e6,2,1\n\
          b,0,1,2,3,7,,2e6,1.5,2\nb,1,2,2,3,7,,1e6,1,1\n",
     );
-    assert_snapshot!(sandbox.run("check wide.csv"), @"");
+    assert_snapshot!(sandbox.run("check wide.csv"), @r#"
+    exit 0
+    --- stdout
+    2 series of 2 rows, 8 variables, 4 rows in all
+    time 0 to 1, median gap 1 (unit as in the file)
+    4 of 32 cells missing (12.5 %)
+
+     variable  observed  missing  min      mean     max
+     10        4         0        1        1.5      2
+     20        4         0        1        1.75     2
+     30        4         0        3        3.5      5
+     flat      4         0        7        7        7
+     unseen    0         4        -        -        -
+     huge      4         0        1.000e6  1.750e6  3.000e6
+     x         4         0        1        1.375    2
+     y         4         0        1        1.5      2
+
+    warning: there are more variables (8) than rows (4)
+    warning: never observed: `unseen`
+    warning: constant, so nothing can be learned about what drives it or what it drives: `flat`
+    warning: scales differ wildly: `huge` varies by 9.574e5, `x` by 4.787e-1; fits standardise by default
+    warning: fewer than 3 rows in series `a`, `b`
+    usable, 5 warnings
+    "#);
 }
 
 #[test]
@@ -60,13 +120,69 @@ fn a_table_that_lies_on_its_side_looks_transposed() {
         }
     }
     let sandbox = Sandbox::with("genes.csv", text);
-    assert_snapshot!(sandbox.run("check genes.csv"), @"");
+    assert_snapshot!(sandbox.run("check genes.csv"), @r#"
+    exit 0
+    --- stdout
+    1 series of 3 rows, 40 variables, 3 rows in all
+    time 0 to 2, median gap 1 (unit as in the file)
+    0 of 120 cells missing (0.0 %)
+
+     variable  observed  missing  min  mean  max
+     sample0   3         0        0    0     0
+     sample1   3         0        0    1     2
+     sample2   3         0        0    2     4
+     sample3   3         0        0    3     6
+     sample4   3         0        0    4     8
+     sample5   3         0        0    5     10
+     sample6   3         0        0    6     12
+     sample7   3         0        0    7     14
+     sample8   3         0        0    8     16
+     sample9   3         0        0    9     18
+     sample10  3         0        0    10    20
+     sample11  3         0        0    11    22
+     sample12  3         0        0    12    24
+     sample13  3         0        0    13    26
+     sample14  3         0        0    14    28
+     sample15  3         0        0    15    30
+     sample16  3         0        0    16    32
+     sample17  3         0        0    17    34
+     sample18  3         0        0    18    36
+     sample19  3         0        0    19    38
+     sample20  3         0        0    20    40
+     sample21  3         0        0    21    42
+     sample22  3         0        0    22    44
+     sample23  3         0        0    23    46
+     sample24  3         0        0    24    48
+     sample25  3         0        0    25    50
+     sample26  3         0        0    26    52
+     sample27  3         0        0    27    54
+     sample28  3         0        0    28    56
+     sample29  3         0        0    29    58
+     ... and 10 more variables (all of them with --json)
+
+    warning: the table looks transposed: it has 40 variables (columns) and only 3 rows, or numbers for names; variables belong in columns, times in rows
+    warning: there are more variables (40) than rows (3)
+    warning: constant, so nothing can be learned about what drives it or what it drives: `sample0`
+    usable, 3 warnings
+    "#);
 }
 
 #[test]
 fn data_in_which_nothing_changes_are_unusable() {
     let sandbox = Sandbox::with("flat.csv", "id,time,x\na,0,1\na,1,1\nb,0,2\nb,1,2\n");
-    assert_snapshot!(sandbox.run("check flat.csv"), @"");
+    assert_snapshot!(sandbox.run("check flat.csv"), @r#"
+    exit 1
+    --- stdout
+    2 series of 2 rows, 1 variable, 4 rows in all
+    time 0 to 1, median gap 1 (unit as in the file)
+    0 of 4 cells missing (0.0 %)
+
+     variable  observed  missing  min  mean  max
+     x         4         0        1    1.5   2
+
+    warning: fewer than 3 rows in series `a`, `b`
+    not usable: no variable changes within a series
+    "#);
     assert_eq!(sandbox.output("check flat.csv --json").status.code(), Some(1));
 }
 

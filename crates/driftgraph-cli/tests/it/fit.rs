@@ -24,8 +24,11 @@ fn linear_system() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("linear");
     let out = path.to_str().unwrap();
-    let arguments = ["generate", "linear", "--set", "variables=3", "--series", "4", "--points", "20"];
-    let made = driftgraph(&[&arguments[..], &["--drop", "0.2", "--drop-by", "cell", "--out", out]].concat());
+    let arguments =
+        ["generate", "linear", "--set", "variables=3", "--series", "4", "--points", "20"];
+    let made = driftgraph(
+        &[&arguments[..], &["--drop", "0.2", "--drop-by", "cell", "--out", out]].concat(),
+    );
     assert!(made.status.success(), "{}", stderr(&made));
     (folder, path)
 }
@@ -73,7 +76,8 @@ fn the_same_seed_gives_the_same_bytes_for_one_and_two_threads() {
     let (folder, data) = linear_system();
     let bytes = |name: &str, threads: &str, seed: &str| {
         let run = folder.path().join(name);
-        let extra = ["--preset", "simulated", "--steps", "20", "--threads", threads, "--seed", seed];
+        let extra =
+            ["--preset", "simulated", "--steps", "20", "--threads", threads, "--seed", seed];
         let output = fit(&data, &run, &extra);
         assert!(output.status.success(), "{}", stderr(&output));
         ["edges.csv", "model.safetensors"].map(|file| fs::read(run.join(file)).unwrap())
@@ -87,8 +91,17 @@ fn the_same_seed_gives_the_same_bytes_for_one_and_two_threads() {
 fn what_the_user_knows_about_edges_is_kept() {
     let (folder, data) = linear_system();
     let run = folder.path().join("run");
-    let extra =
-        ["--preset", "paper", "--steps", "5", "--forbid", "x1->x2", "--require", "x2 -> x3", "--no-self-loops"];
+    let extra = [
+        "--preset",
+        "paper",
+        "--steps",
+        "5",
+        "--forbid",
+        "x1->x2",
+        "--require",
+        "x2 -> x3",
+        "--no-self-loops",
+    ];
     let output = fit(&data, &run, &extra);
     assert!(output.status.success(), "{}", stderr(&output));
     let edges = fs::read_to_string(run.join("edges.csv")).unwrap();
@@ -101,7 +114,8 @@ fn what_the_user_knows_about_edges_is_kept() {
 fn a_settings_file_counts_less_than_flags_and_more_than_the_preset() {
     let (folder, data) = linear_system();
     let config = folder.path().join("settings.toml");
-    fs::write(&config, "preset = \"paper\"\nsteps = 4\nsparsity = 3.5\nclip_norm = 10.0\n").unwrap();
+    fs::write(&config, "preset = \"paper\"\nsteps = 4\nsparsity = 3.5\nclip_norm = 10.0\n")
+        .unwrap();
     let run = folder.path().join("run");
     let extra = ["--config", config.to_str().unwrap(), "--steps", "6", "--clip-norm", "none"];
     let output = fit(&data, &run, &extra);
@@ -117,7 +131,8 @@ fn a_settings_file_counts_less_than_flags_and_more_than_the_preset() {
 fn bad_settings_are_refused_together_and_before_anything_is_written() {
     let (folder, data) = linear_system();
     let run = folder.path().join("run");
-    let extra = ["--preset", "paper", "--learning-rate", "-1", "--temperature", "0", "--steps", "0"];
+    let extra =
+        ["--preset", "paper", "--learning-rate", "-1", "--temperature", "0", "--steps", "0"];
     let output = fit(&data, &run, &extra);
     assert_eq!(output.status.code(), Some(2));
     let text = stderr(&output);

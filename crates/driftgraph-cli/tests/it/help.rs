@@ -15,30 +15,277 @@ fn the_first_page_lists_every_command() {
 
 #[test]
 fn help_of_check() {
-    assert_snapshot!(Sandbox::new().stdout("check --help"), @"");
+    assert_snapshot!(Sandbox::new().stdout("check --help"), @r#"
+    Say what was understood of a table, and every problem it has
+
+    Exits with 0 if the data can be used, with 1 if there is nothing to learn from, and with 2 if they
+    cannot be read.
+
+    Usage: driftgraph check [OPTIONS] <DATA>...
+
+    Arguments:
+      <DATA>...
+              Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
+
+    Options:
+          --json
+              Print one JSON object
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Reading the table:
+          --time <COLUMN>
+              Column with the time [default: time, timestamp, datetime, date or t]
+
+          --series <COLUMN>
+              Column with the series [default: series, series_id, trajectory, subject, unit or id]
+
+          --variables <A,B,...>
+              Variables to keep, separated by commas [default: all other columns]
+
+          --ignore <A,B,...>
+              Columns to leave out, separated by commas
+
+          --duplicates <DUPLICATES>
+              What to do with several rows of one series and time
+              
+              [default: error]
+              [possible values: error, mean, first, last]
+
+          --max-bytes <N>
+              Largest file to read, in bytes after decompression
+              
+              [default: 4294967296]
+
+    Examples:
+      driftgraph check measurements.csv
+      driftgraph check patients/ --time hours --ignore comment
+    "#);
 }
 
 #[test]
 fn help_of_score() {
-    assert_snapshot!(Sandbox::new().stdout("score --help"), @"");
+    assert_snapshot!(Sandbox::new().stdout("score --help"), @r#"
+    Compare scored edges with the true ones
+
+    Metrics that are undefined (an area under a curve without a true edge, a rate without a prediction)
+    are shown as such, and are null in JSON. Scores that are not probabilities have no natural
+    threshold: without --threshold, the metrics that need one are undefined.
+
+    Usage: driftgraph score [OPTIONS] --truth <FILE> <EDGES>
+
+    Arguments:
+      <EDGES>
+              Edge list (source,target,score or source,target,probability), square matrix, or run folder
+
+    Options:
+          --truth <FILE>
+              True edges (cause,effect[,sign] or source,target), or a square matrix
+
+          --self-edges <SELF_EDGES>
+              Whether edges from a variable to itself count; the table shows both if not said
+              
+              [possible values: keep, drop]
+
+          --threshold <THRESHOLD>
+              Scores at or above it are predicted edges [default: 0.5 for probabilities, else none]
+
+      -k, --k <K>
+              How many of the best edges count for the precision at k [default: number of true edges]
+
+          --orientation <ORIENTATION>
+              What the rows of a matrix are; no other file needs it
+              
+              [possible values: source-rows, target-rows]
+
+          --json
+              Print one JSON object (self edges kept, unless said otherwise)
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      driftgraph score edges.csv --truth truth.csv
+      driftgraph score matrix.csv --orientation source-rows --truth truth.csv --self-edges drop --json
+    "#);
 }
 
 #[test]
 fn help_of_generate() {
-    assert_snapshot!(Sandbox::new().stdout("generate --help"), @"");
+    assert_snapshot!(Sandbox::new().stdout("generate --help"), @r#"
+    Make data with a known graph
+
+    Writes DIR/data.csv, DIR/truth.csv and DIR/generated.json, which says how they were made.
+
+    Usage: driftgraph generate [OPTIONS] <SYSTEM>
+
+    Arguments:
+      <SYSTEM>
+              Name of the system, or `list` to see all with their parameters
+
+    Options:
+          --out <DIR>
+              Folder to write to
+
+          --series <N>
+              Number of series [default: 10]
+
+          --points <N>
+              Number of times per series, before any are dropped [default: the system's usual number]
+
+          --span <FIRST> <LAST>
+              First and last time [default: the system's usual ones]
+
+          --sampling <SAMPLING>
+              Times of observation: equally spaced, or random and different for every series
+              
+              [default: regular]
+              [possible values: regular, random]
+
+          --drop <P>
+              Probability with which observations are dropped
+              
+              [default: 0]
+
+          --drop-by <DROP_BY>
+              What is dropped at once: a time of all series (the paper's way), of one series, or a cell
+              
+              [default: time]
+              [possible values: time, series-time, cell]
+
+          --noise <SHARE>
+              Deviation of measurement noise, as a share of each variable's own deviation
+              
+              [default: 0]
+
+          --standardise
+              Scale every variable to mean 0 and deviation 1
+
+          --step-size <DT>
+              Longest solver step [default: the system's usual one]
+
+          --scheme <SCHEME>
+              Solver
+              
+              [default: euler-maruyama]
+
+          --set <NAME=VALUE>
+              A parameter of the system, as NAME=VALUE; may be repeated
+
+          --recipe <RECIPE>
+              Follow a published recipe for everything not said otherwise (lorenz96 and glycolysis)
+              
+              [possible values: paper]
+
+          --seed <SEED>
+              Seed of everything random
+              
+              [default: 0]
+
+          --force
+              Replace data that were not made by this command
+
+          --json
+              Print one JSON object
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      driftgraph generate lorenz96 --series 10 --points 100 --drop 0.3 --seed 0 --out lorenz
+      driftgraph generate gene-network --set variables=50 --noise 0.1 --out genes
+      driftgraph generate glycolysis --recipe paper --out glycolysis
+      driftgraph generate list
+    "#);
 }
 
 #[test]
 fn help_of_baseline() {
-    assert_snapshot!(Sandbox::new().stdout("baseline --help"), @"");
+    assert_snapshot!(Sandbox::new().stdout("baseline --help"), @r#"
+    Score edges by a simple method, for comparison
+
+    partial-correlation: absolute partial correlation of the levels, symmetric.
+    ridge: ridge regression of rates of change on levels.
+    var: first-order vector autoregression.
+
+    Usage: driftgraph baseline [OPTIONS] <METHOD> <DATA>...
+
+    Arguments:
+      <METHOD>
+              partial-correlation, ridge or var
+
+      <DATA>...
+              Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
+
+    Options:
+          --out <EDGES.csv>
+              File for the edges, best first [default: standard output]
+
+          --json
+              Print one JSON object
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Reading the table:
+          --time <COLUMN>
+              Column with the time [default: time, timestamp, datetime, date or t]
+
+          --series <COLUMN>
+              Column with the series [default: series, series_id, trajectory, subject, unit or id]
+
+          --variables <A,B,...>
+              Variables to keep, separated by commas [default: all other columns]
+
+          --ignore <A,B,...>
+              Columns to leave out, separated by commas
+
+          --duplicates <DUPLICATES>
+              What to do with several rows of one series and time
+              
+              [default: error]
+              [possible values: error, mean, first, last]
+
+          --max-bytes <N>
+              Largest file to read, in bytes after decompression
+              
+              [default: 4294967296]
+
+    Example:
+      driftgraph baseline ridge measurements.csv --out edges.csv
+    "#);
 }
 
 #[test]
 fn help_of_demo() {
-    assert_snapshot!(Sandbox::new().stdout("demo --help"), @"");
+    assert_snapshot!(Sandbox::new().stdout("demo --help"), @r#"
+    Show what the tool does, on the glycolysis system, whose true graph is known
+
+    Usage: driftgraph demo [OPTIONS]
+
+    Options:
+          --out <DIR>    Folder to write the data, the truth and the scored edges to [default:
+                         driftgraph-demo]
+          --seed <SEED>  Seed of everything random [default: 0]
+      -h, --help         Print help
+
+    Example:
+      driftgraph demo
+    "#);
 }
 
 #[test]
 fn a_wrong_option_exits_with_2() {
-    assert_snapshot!(Sandbox::new().run("check data.csv --tiem t"), @"");
+    assert_snapshot!(Sandbox::new().run("check data.csv --tiem t"), @r#"
+    exit 2
+    --- stderr
+    error: unexpected argument '--tiem' found
+
+      tip: a similar argument exists: '--time'
+
+    Usage: driftgraph check --time <COLUMN> <DATA>...
+
+    For more information, try '--help'.
+    "#);
 }
