@@ -1,6 +1,6 @@
 //! Writing files whole or not at all, and numbers short.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -8,11 +8,17 @@ use anyhow::Context;
 /// Writes a file beside its place and moves it there once it is complete and on disk.
 pub(crate) fn write_file(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    let write_all = || -> std::io::Result<()> {
+    let write_all = || -> io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut file = temporary_file(folder.unwrap_or(Path::new(".")))?;
+        let folder = folder.unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            let reason = format!("the folder `{}` does not exist", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, reason));
+        }
+        // The whole error would name a temporary file that the user has never heard of.
+        let mut file = temporary_file(folder).map_err(|error| io::Error::from(error.kind()))?;
         let mut buffer = BufWriter::new(&mut file);
         write(&mut buffer)?;
         buffer.flush()?;
@@ -26,7 +32,7 @@ pub(crate) fn write_file(
 
 /// A file that will stay must have the permissions of any new file, not those of a private one.
 #[cfg(unix)]
-fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
     // The system takes from these what the user's mask forbids.
     let permissions = std::fs::Permissions::from_mode(0o666);
@@ -34,7 +40,7 @@ fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
 }
 
 #[cfg(not(unix))]
-fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     tempfile::NamedTempFile::new_in(folder)
 }
 

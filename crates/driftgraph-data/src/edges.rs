@@ -233,7 +233,10 @@ fn parse_score(text: &str) -> Result<f64, Problem> {
     let score = match text.trim() {
         "inf" => f64::INFINITY,
         "-inf" => f64::NEG_INFINITY,
-        text => parse_number(text)?,
+        text => parse_number(text).map_err(|problem| match problem {
+            Problem::NotANumber { text } => Problem::NotAScore { text },
+            other => other,
+        })?,
     };
     if score.is_nan() {
         return Err(Problem::EmptyCell { text: text.trim().to_owned() });

@@ -403,5 +403,6 @@ fn type_text(column: &ColumnDescriptor) -> String {
 }
 
 fn damaged(path: &Path, error: &ParquetError) -> DataError {
-    Place::file(path).problem(Problem::Damaged { reason: error.to_string() })
+    let reason = error.to_string().trim_start_matches("Parquet error: ").to_owned();
+    Place::file(path).problem(Problem::Damaged { reason })
 }

@@ -129,13 +129,7 @@ fn median_gap(data: &SeriesSet) -> Option<f64> {
 fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
     let mut warnings = Vec::new();
     let (n_rows, n_variables) = (data.n_rows(), data.n_variables());
-    let n_numeric = data.variables().iter().filter(|name| name.parse::<f64>().is_ok()).count();
-    if n_variables >= 3 && (2 * n_numeric > n_variables || n_variables > 10 * n_rows) {
-        warnings.push(format!(
-            "the table looks transposed: it has {n_variables} variables (columns) and only {n_rows} \
-             rows, or numbers for names; variables belong in columns, times in rows"
-        ));
-    }
+    warnings.extend(transposed_warning(data));
     if n_variables > n_rows {
         warnings.push(format!("there are more variables ({n_variables}) than rows ({n_rows})"));
     }
@@ -161,6 +155,24 @@ fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
         warnings.push(format!("fewer than 3 rows in series {}", list(&short)));
     }
     warnings
+}
+
+/// A table with variables in its rows has numbers, the times, for names, or very few rows.
+fn transposed_warning(data: &SeriesSet) -> Option<String> {
+    let (n_rows, n_variables) = (data.n_rows(), data.n_variables());
+    let n_numeric = data.variables().iter().filter(|name| name.parse::<f64>().is_ok()).count();
+    let reason = if n_variables < 3 {
+        return None;
+    } else if 2 * n_numeric > n_variables {
+        "most variables have numbers for names".to_owned()
+    } else if n_variables > 10 * n_rows {
+        format!("it has {n_variables} variables and only {n_rows} rows")
+    } else {
+        return None;
+    };
+    Some(format!(
+        "the table looks transposed: {reason}; variables belong in columns, times in rows"
+    ))
 }
 
 /// Scales that differ by more than four powers of ten drown one variable in another's noise.

@@ -78,7 +78,7 @@ fn matrices_that_are_none_are_refused() {
     let ragged = problem(",a,b\na,0\nb,1,0\n", rows);
     assert_eq!(ragged, (Problem::Ragged { expected: 3, found: 2 }, Some(2), None));
     let text = problem(",a,b\na,0,yes\nb,1,0\n", rows);
-    assert_eq!(text, (Problem::NotANumber { text: "yes".into() }, Some(2), Some("b".into())));
+    assert_eq!(text, (Problem::NotAScore { text: "yes".into() }, Some(2), Some("b".into())));
     assert!(matches!(refused("G1\tG2\t1\nG2\tG3\t1\n"), Problem::NotAnEdgeList { .. }));
 }
 
@@ -95,7 +95,7 @@ fn faulty_lists_are_told_with_row_and_column() {
     let nameless = refused("source,target,score\na,,1\n");
     assert_eq!((nameless.1, nameless.2.as_deref()), (Some(2), Some("target")));
     assert!(matches!(refused("source,target,score\na,b\n").0, Problem::Ragged { .. }));
-    assert!(matches!(refused("source,target,score\na,b,inf\n").0, Problem::Infinite { .. }));
+    assert!(matches!(refused("source,target,score\na,b,1e999\n").0, Problem::Infinite { .. }));
 }
 
 #[test]

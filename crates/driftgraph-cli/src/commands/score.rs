@@ -77,8 +77,8 @@ fn all_variables(edges: &EdgeTable, truth: &EdgeTable) -> anyhow::Result<Vec<Str
             edges.variables.first().map_or("", String::as_str)
         );
         printer::note(&format!(
-            "note: {} of the truth not among the scored edges, such as `{first}`",
-            count(unknown.len(), "variable is", "variables are")
+            "note: the scored edges lack {} of the truth, such as `{first}`",
+            count(unknown.len(), "variable", "variables")
         ));
     }
     Ok(edges.variables.iter().chain(unknown).cloned().collect())

@@ -20,11 +20,11 @@ fn edges_go_to_standard_output_best_first() {
 #[test]
 fn edges_go_to_a_file_and_standard_output_stays_empty() {
     let sandbox = Sandbox::with("chase.csv", CHASE);
-    assert_snapshot!(sandbox.run("baseline var chase.csv --out edges.csv"), @r#"
+    assert_snapshot!(sandbox.run("baseline var chase.csv --out edges.csv"), @r"
     exit 0
     --- stderr
     wrote 4 scored edges to `edges.csv`
-    "#);
+    ");
     assert_eq!(sandbox.read("edges.csv"), sandbox.stdout("baseline var chase.csv"));
 }
 
@@ -41,15 +41,17 @@ fn json_holds_the_method_and_all_edges() {
 
 #[test]
 fn notes_about_the_data_go_to_standard_error() {
-    let sandbox =
-        Sandbox::with("a.csv", "id,date,x\na,2026-01-02,1\na,2026-01-01,3\na,2026-01-03,2\n");
-    assert_snapshot!(sandbox.run("baseline var a.csv --out edges.csv"), @r#"
+    let sandbox = Sandbox::with(
+        "a.csv",
+        "id,date,x\na,2026-01-02,1\na,2026-01-01,3\na,2026-01-03,2\na,2026-01-04,4\na,2026-01-05,1\n",
+    );
+    assert_snapshot!(sandbox.run("baseline var a.csv --out edges.csv"), @r"
     exit 2
     --- stderr
     note: sorted the rows of 1 series by time
     note: times are counted in days since 2026-01-01T00:00:00Z
     error: the series have 2 pairs of neighbouring rows with values in all, at least 3 are needed
-    "#);
+    ");
 }
 
 #[test]
@@ -61,13 +63,13 @@ fn an_unwritable_place_and_an_unknown_method_are_told() {
     error: cannot write `nowhere/edges.csv`
       caused by: No such file or directory (os error 2) at path "/tmp/.tmp8lt5Qe/nowhere/.tmp8A77r1"
     "#);
-    assert_snapshot!(sandbox.run("baseline granger chase.csv"), @r#"
+    assert_snapshot!(sandbox.run("baseline granger chase.csv"), @r"
     exit 2
     --- stderr
     error: invalid value 'granger' for '<METHOD>': expected one of `partial-correlation`, `ridge`, `var`, found `granger`
 
     For more information, try '--help'.
-    "#);
+    ");
 }
 
 #[test]

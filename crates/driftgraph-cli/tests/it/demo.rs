@@ -7,8 +7,9 @@ fn the_demo_writes_data_truth_and_edges_and_scores_them() {
     let sandbox = Sandbox::new();
     let text = sandbox.stdout("demo");
     for method in ["partial-correlation", "ridge", "var"] {
-        let line = text.lines().find(|line| line.trim_start().starts_with(method));
-        let cells: Vec<&str> = line.expect("every method has a row").split_whitespace().collect();
+        let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let row = rows.find(|cells| cells.first() == Some(&method));
+        let cells = row.expect("every method has a row");
         assert_eq!(cells.len(), 5, "{text}");
         for cell in &cells[1..] {
             assert!((0.0..=1.0).contains(&cell.parse::<f64>().unwrap()), "{text}");
@@ -18,8 +19,6 @@ fn the_demo_writes_data_truth_and_edges_and_scores_them() {
     for name in ["data.csv", "truth.csv", "generated.json"] {
         assert!(sandbox.path("driftgraph-demo").join(name).is_file(), "{name}");
     }
-    // A second run replaces its own files.
-    assert_eq!(sandbox.stdout("demo"), text);
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn the_first_page_lists_every_command() {
 
 #[test]
 fn help_of_check() {
-    assert_snapshot!(Sandbox::new().stdout("check --help"), @r#"
+    assert_snapshot!(Sandbox::new().stdout("check --help"), @r"
     Say what was understood of a table, and every problem it has
 
     Exits with 0 if the data can be used, with 1 if there is nothing to learn from, and with 2 if they
@@ -61,12 +61,12 @@ fn help_of_check() {
     Examples:
       driftgraph check measurements.csv
       driftgraph check patients/ --time hours --ignore comment
-    "#);
+    ");
 }
 
 #[test]
 fn help_of_score() {
-    assert_snapshot!(Sandbox::new().stdout("score --help"), @r#"
+    assert_snapshot!(Sandbox::new().stdout("score --help"), @r"
     Compare scored edges with the true ones
 
     Metrics that are undefined (an area under a curve without a true edge, a rate without a prediction)
@@ -108,12 +108,12 @@ fn help_of_score() {
     Examples:
       driftgraph score edges.csv --truth truth.csv
       driftgraph score matrix.csv --orientation source-rows --truth truth.csv --self-edges drop --json
-    "#);
+    ");
 }
 
 #[test]
 fn help_of_generate() {
-    assert_snapshot!(Sandbox::new().stdout("generate --help"), @r#"
+    assert_snapshot!(Sandbox::new().stdout("generate --help"), @r"
     Make data with a known graph
 
     Writes DIR/data.csv, DIR/truth.csv and DIR/generated.json, which says how they were made.
@@ -197,12 +197,12 @@ fn help_of_generate() {
       driftgraph generate gene-network --set variables=50 --noise 0.1 --out genes
       driftgraph generate glycolysis --recipe paper --out glycolysis
       driftgraph generate list
-    "#);
+    ");
 }
 
 #[test]
 fn help_of_baseline() {
-    assert_snapshot!(Sandbox::new().stdout("baseline --help"), @r#"
+    assert_snapshot!(Sandbox::new().stdout("baseline --help"), @r"
     Score edges by a simple method, for comparison
 
     partial-correlation: absolute partial correlation of the levels, symmetric.
@@ -254,12 +254,12 @@ fn help_of_baseline() {
 
     Example:
       driftgraph baseline ridge measurements.csv --out edges.csv
-    "#);
+    ");
 }
 
 #[test]
 fn help_of_demo() {
-    assert_snapshot!(Sandbox::new().stdout("demo --help"), @r#"
+    assert_snapshot!(Sandbox::new().stdout("demo --help"), @r"
     Show what the tool does, on the glycolysis system, whose true graph is known
 
     Usage: driftgraph demo [OPTIONS]
@@ -272,12 +272,12 @@ fn help_of_demo() {
 
     Example:
       driftgraph demo
-    "#);
+    ");
 }
 
 #[test]
 fn a_wrong_option_exits_with_2() {
-    assert_snapshot!(Sandbox::new().run("check data.csv --tiem t"), @r#"
+    assert_snapshot!(Sandbox::new().run("check data.csv --tiem t"), @r"
     exit 2
     --- stderr
     error: unexpected argument '--tiem' found
@@ -287,5 +287,5 @@ fn a_wrong_option_exits_with_2() {
     Usage: driftgraph check --time <COLUMN> <DATA>...
 
     For more information, try '--help'.
-    "#);
+    ");
 }
