@@ -11,7 +11,7 @@ use driftgraph_core::train::preset::Preset;
 use driftgraph_data::edges::Orientation;
 use driftgraph_data::{Duplicates, ReadOptions};
 
-use crate::settings::SettingsArgs;
+use crate::settings::{BRIDGE, SettingsArgs};
 
 /// Who drives whom? Learns directed graphs, cycles included, from tables of measurements over time
 #[derive(Debug, Parser)]
@@ -88,10 +88,10 @@ pub(crate) struct FitArgs {
     /// Run folder to write [default: the data's name with -run]
     #[arg(long, value_name = "RUN")]
     pub(crate) out: Option<PathBuf>,
-    /// Settings to start from: simulated, paper, paper-lorenz, paper-glycolysis, paper-dream3 or
-    /// paper-netsim [default: simulated]
+    /// bridge (default: fast, chooses its own settings), simulated (the paper's posterior), paper,
+    /// paper-lorenz, paper-glycolysis, paper-dream3 or paper-netsim (as published)
     #[arg(long, value_name = "NAME", value_parser = preset)]
-    pub(crate) preset: Option<Preset>,
+    pub(crate) preset: Option<String>,
     /// Settings file (TOML): preset and any of the settings below, with _ for -
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -126,7 +126,103 @@ pub(crate) struct FitArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    pub(crate) bridge: BridgeArgs,
+    #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+}
+
+/// Settings of the bridge posterior.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings of the bridge posterior")]
+pub(crate) struct BridgeArgs {
+    /// Choose instantaneous effects and neural drift on held-out series, or take what is said
+    #[arg(long, value_enum)]
+    pub(crate) select: Option<SelectArg>,
+    /// Fits with different seeds that are averaged [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) ensemble: Option<usize>,
+    /// Let variables act on each other within a step
+    #[arg(long)]
+    pub(crate) instantaneous: bool,
+    /// What the drift is made of [default: linear]
+    #[arg(long, value_enum)]
+    pub(crate) drift: Option<DriftArg>,
+    /// Law of what a step adds beyond its drift [default: gaussian]
+    #[arg(long, value_enum)]
+    pub(crate) innovations: Option<InnovationsArg>,
+    /// Which edges share a learned density [default: per-source]
+    #[arg(long, value_enum)]
+    pub(crate) density: Option<DensityArg>,
+}
+
+impl BridgeArgs {
+    /// The flag of one setting that was given, if any was.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("select", self.select.is_some()),
+            ("ensemble", self.ensemble.is_some()),
+            ("instantaneous", self.instantaneous),
+            ("drift", self.drift.is_some()),
+            ("innovations", self.innovations.is_some()),
+            ("density", self.density.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
+    /// The settings given, by name, in the words of the settings file.
+    pub(crate) fn values(&self) -> Vec<(String, serde_json::Value)> {
+        let mut values = Vec::new();
+        let mut set = |name: &str, value: serde_json::Value| values.push((name.to_owned(), value));
+        if self.instantaneous {
+            set("instantaneous", true.into());
+        }
+        if let Some(drift) = self.drift {
+            set("drift", word(drift).into());
+        }
+        if let Some(innovations) = self.innovations {
+            set("innovations", word(innovations).into());
+        }
+        if let Some(density) = self.density {
+            let kind = word(density);
+            set("density", serde_json::json!({"kind": kind, "alpha": 0.5, "beta": 5.0}));
+        }
+        values
+    }
+}
+
+/// The word a value is typed as, which is also its word in files.
+fn word(value: impl ValueEnum) -> String {
+    let possible = value.to_possible_value().expect("no value is skipped");
+    possible.get_name().to_owned()
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SelectArg {
+    #[default]
+    Auto,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DriftArg {
+    Linear,
+    Neural,
+    LinearAndNeural,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InnovationsArg {
+    Gaussian,
+    Laplace,
+    Mixture,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DensityArg {
+    PerSource,
+    PerTarget,
+    Common,
 }
 
 /// Compare scored edges with the true ones
@@ -370,8 +466,11 @@ fn parameter(text: &str) -> Result<(String, f64), String> {
     Ok((name.trim().to_owned(), value))
 }
 
-fn preset(name: &str) -> Result<Preset, String> {
-    name.parse().map_err(|error: driftgraph_core::CoreError| error.to_string())
+fn preset(name: &str) -> Result<String, String> {
+    if name != BRIDGE {
+        name.parse::<Preset>().map_err(|error| error.to_string())?;
+    }
+    Ok(name.to_owned())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

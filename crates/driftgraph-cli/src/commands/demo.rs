@@ -1,17 +1,20 @@
-//! `demo`: the whole way from data to scored edges, on a system whose true graph is known.
+//! `demo`: the whole way from data to a scored graph, on a system whose true graph is known.
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Parser;
 use driftgraph_baselines::Baseline;
 use driftgraph_core::fitted::score::{MetricOptions, SelfEdges, graph_metrics};
-use driftgraph_data::edges::write_scores;
+use driftgraph_core::{EdgeScores, SignatureGraph};
+use driftgraph_data::edges::{read_edges, write_scores};
 use driftgraph_data::summary::Summary;
 use driftgraph_data::{ReadOptions, load};
 use driftgraph_systems::{Recipe, generate, registry};
 use serde_json::json;
 
-use crate::args::DemoArgs;
-use crate::commands::{check, generate as generate_command, table};
+use crate::args::{Cli, Command, DemoArgs};
+use crate::commands::{check, fit, generate as generate_command, table};
 use crate::output::{short_or_dash, write_file};
 use crate::printer;
 
@@ -26,29 +29,57 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         "recipe": "paper", "seed": args.seed});
     generate_command::write_folder(folder, &generated, &description)?;
 
-    let path = folder.join("data.csv");
-    let loaded = load(std::slice::from_ref(&path), &ReadOptions::default())?;
+    let data = folder.join("data.csv");
+    let loaded = load(std::slice::from_ref(&data), &ReadOptions::default())?;
     printer::data(&check::describe(&Summary::new(&loaded)))?;
 
-    let mut results = table(&["method", "AUROC", "AUPRC", "without self edges: AUROC", "AUPRC"]);
+    let run_folder = folder.join("run");
+    fit_as_a_user_would(&data, &folder.join("truth.csv"), &run_folder, args.seed)?;
+    let variables = loaded.data.variables();
+    let learned = read_edges(&run_folder.join("edges.csv"), None)?.ranking(variables)?;
+
+    let mut methods = vec![("driftgraph".to_owned(), learned)];
     for baseline in Baseline::ALL {
         let scores = baseline.run(&loaded.data)?;
         let file = folder.join(format!("{baseline}.csv"));
-        write_file(&file, |out| write_scores(out, loaded.data.variables(), "score", &scores))?;
+        write_file(&file, |out| write_scores(out, variables, "score", &scores))?;
+        methods.push((baseline.to_string(), scores));
+    }
+    printer::data(&comparison(&methods, &generated.truth)?)?;
+    printer::note(&format!("everything is in `{}`", folder.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `fit` with nothing chosen by hand; the truth is only drawn and logged beside the result.
+fn fit_as_a_user_would(data: &Path, truth: &Path, out: &Path, seed: u64) -> anyhow::Result<()> {
+    let seed = seed.to_string();
+    let line = ["driftgraph", "fit"].map(std::ffi::OsStr::new).into_iter();
+    let line = line.chain([data.as_os_str(), "--truth".as_ref(), truth.as_os_str()]);
+    let line = line.chain(["--out".as_ref(), out.as_os_str(), "--force".as_ref()]);
+    let line: Vec<&std::ffi::OsStr> = line.chain(["--seed".as_ref(), seed.as_ref()]).collect();
+    let words: Vec<String> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    printer::note(&format!("\n$ {}", words.join(" ")));
+    match Cli::try_parse_from(&line)?.command {
+        Command::Fit(args) => fit::run(&args).map(|_| ()),
+        _ => unreachable!("the line above names the command `fit`"),
+    }
+}
+
+fn comparison(methods: &[(String, EdgeScores)], truth: &SignatureGraph) -> anyhow::Result<String> {
+    let mut rows = table(&["method", "AUROC", "AUPRC", "without self edges: AUROC", "AUPRC"]);
+    for (name, scores) in methods {
         let metrics = |self_edges| {
-            // Baselines rank edges; none of their scores is a probability.
+            // What is compared here is how edges are ranked.
             let options = MetricOptions { ranking_only: true, ..MetricOptions::new(self_edges) };
-            graph_metrics(&scores, &generated.truth, options)
+            graph_metrics(scores, truth, options)
         };
         let (kept, dropped) = (metrics(SelfEdges::Kept)?, metrics(SelfEdges::Dropped)?);
         let cells = [kept.auroc, kept.auprc, dropped.auroc, dropped.auprc].map(short_or_dash);
-        results.add_row(std::iter::once(baseline.to_string()).chain(cells));
+        rows.add_row(std::iter::once(name.clone()).chain(cells));
     }
-    printer::data(&format!(
-        "How well simple methods find the {} true edges (1 is perfect, 0.5 AUROC is a coin):\n{}",
-        generated.truth.n_edges(),
-        results.trim_fmt()
-    ))?;
-    printer::note(&format!("data, truth and scored edges are in `{}`", folder.display()));
-    Ok(ExitCode::SUCCESS)
+    Ok(format!(
+        "\nHow well the {} true edges were found (1 is perfect, an AUROC of 0.5 is a coin):\n{}",
+        truth.n_edges(),
+        rows.trim_fmt()
+    ))
 }

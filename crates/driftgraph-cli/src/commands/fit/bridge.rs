@@ -1,0 +1,166 @@
+//! The bridge posterior: settings chosen on held-out series, then an ensemble over seeds.
+
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use driftgraph_core::EdgeScores;
+use driftgraph_core::nn::real::Real;
+use driftgraph_core::train::select::{EnsembleFit, SelectEvent, Selection, fit_ensemble, select};
+use serde_json::json;
+
+use super::{Job, Learned, OwnedNumbers};
+use crate::progress::{BridgeFollower, Ending};
+use crate::settings::BridgePlan;
+
+pub(super) fn run(job: &Job<'_>, plan: &BridgePlan) -> anyhow::Result<ExitCode> {
+    let data = &job.loaded.data;
+    let knowledge = plan.knowledge(data.variables())?;
+    let log = job.folder.open_log().context("cannot open the log")?;
+    let args = job.args;
+    let follower = BridgeFollower::new(log, args.log_every, job.followed_truth(), args.time_budget);
+    let observer = |event: &SelectEvent<'_>| -> ControlFlow<()> { follower.event(event) };
+    let mut selection = None;
+    if plan.select {
+        let found = select(data, &knowledge, &plan.settings, &observer)?;
+        // Candidates that were stopped early cannot be compared; the plain one is the safe choice.
+        selection = (!follower.selection_was_cut()).then_some(found);
+        anyhow::ensure!(
+            !follower.was_interrupted(),
+            "interrupted while settings were being chosen; nothing was learned yet"
+        );
+    }
+    let chosen = selection
+        .as_ref()
+        .map_or(&plan.settings.base, |selection| &selection.candidates[selection.chosen].settings);
+    let members = (chosen, plan.settings.ensemble);
+    let ensemble = fit_ensemble(data, &knowledge, members, &observer)?;
+    let (ending, log_error) = follower.finish();
+    let elapsed = follower.elapsed();
+    let learned = learned(&ensemble, selection.as_ref(), ending);
+    job.save(&learned, ending.name(), elapsed)?;
+    if let Some(error) = log_error {
+        return Err(error).context("the model was saved, but the log is incomplete");
+    }
+    job.tell(&learned, ending, elapsed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn learned(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending) -> Learned {
+    let first = &ensemble.members()[0];
+    let n_variables = first.variables().len();
+    let lagged = ensemble.lagged_log_odds();
+    let instant = ensemble.instant_log_odds();
+    let probabilities = influence_probabilities(&lagged, instant.as_deref(), n_variables);
+    let mut columns = vec![
+        ("probability_lagged", sigmoids(&lagged)),
+        ("effect", first.lagged_effects().to_vec()),
+    ];
+    if let Some(instant) = &instant {
+        columns.push(("probability_instantaneous", sigmoids(instant)));
+    }
+    columns.push(("disagreement", ensemble.disagreement()));
+    let ranking = EdgeScores::from_matrix(n_variables, ensemble.combined_scores())
+        .expect("log-odds of a fit are numbers");
+    Learned {
+        ranking,
+        probabilities,
+        columns,
+        arrays: arrays(ensemble),
+        description: description(ensemble, selection),
+        remarks: remarks(ensemble, selection, ending),
+    }
+}
+
+/// Probability of any influence: lagged, or within a step in either direction.
+///
+/// Gaussian innovations cannot say in which direction an instantaneous effect goes.
+fn influence_probabilities(lagged: &[f64], instant: Option<&[f64]>, n: usize) -> Vec<f64> {
+    let Some(instant) = instant else { return sigmoids(lagged) };
+    let influence = |idx: usize| {
+        let either = instant[idx].max(instant[(idx % n) * n + idx / n]);
+        1.0 - (1.0 - lagged[idx].sigmoid()) * (1.0 - either.sigmoid())
+    };
+    (0..n * n).map(influence).collect()
+}
+
+fn sigmoids(log_odds: &[f64]) -> Vec<f64> {
+    log_odds.iter().map(|odds| odds.sigmoid()).collect()
+}
+
+/// Parameters and path posteriors of all members.
+fn arrays(ensemble: &EnsembleFit) -> Vec<(String, Vec<usize>, OwnedNumbers)> {
+    let mut arrays = Vec::new();
+    for (member, fit) in ensemble.members().iter().enumerate() {
+        let state = fit.state();
+        for parameter in fit.trainer().model().table().parameters() {
+            let shape = vec![parameter.slot.rows, parameter.slot.cols];
+            let numbers = parameter.slot.of(&state.parameters).to_vec();
+            let name = format!("member{member}.{}", parameter.name);
+            arrays.push((name, shape, OwnedNumbers::Double(numbers)));
+        }
+        let n_variables = fit.variables().len();
+        for (name, values) in [
+            ("means", &state.paths.means),
+            ("log_deviations", &state.paths.log_deviations),
+            ("correlations", &state.paths.correlations),
+        ] {
+            let shape = vec![values.len() / n_variables, n_variables];
+            let name = format!("member{member}.paths.{name}");
+            arrays.push((name, shape, OwnedNumbers::Double(values.clone())));
+        }
+    }
+    arrays
+}
+
+fn description(ensemble: &EnsembleFit, selection: Option<&Selection>) -> serde_json::Value {
+    let first = &ensemble.members()[0];
+    let trainer = first.trainer();
+    json!({
+        "posterior": "bridge",
+        "preset": "bridge",
+        "seed": trainer.settings().get().seed,
+        "settings": trainer.settings(),
+        "noise_scale": trainer.noise_scale(),
+        "standardizer": trainer.standardizer(),
+        "variables": first.variables(),
+        "selection": selection,
+        "converged": ensemble.converged(),
+        "elbo": first.terms().map(|terms| terms.elbo()),
+        "members": ensemble.members().iter().map(|fit| json!({
+            "seed": fit.trainer().settings().get().seed,
+            "steps": fit.state().step,
+            "stop_reason": fit.stop_reason(),
+            "terms": fit.terms(),
+            "undone_steps": fit.state().n_undone,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn remarks(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(selection) = selection {
+        for candidate in &selection.candidates {
+            let gain = candidate.gain.map_or_else(String::new, |gain| {
+                format!(
+                    ": {:+.1} nats per held-out series (standard error {:.1})",
+                    gain.mean, gain.standard_error
+                )
+            });
+            remarks.push(format!("tried {}{gain}", candidate.name));
+        }
+        let chosen = &selection.candidates[selection.chosen].name;
+        remarks.push(match selection.unit {
+            Some(_) => format!("chose {chosen}"),
+            None => format!("the data are too few to compare models: {chosen}"),
+        });
+    }
+    let n_undone: u64 = ensemble.members().iter().map(|fit| fit.state().n_undone).sum();
+    if n_undone > 0 {
+        remarks.push(format!("warning: {n_undone} steps were not finite and were undone"));
+    }
+    if !ensemble.converged() && ending == Ending::Finished {
+        remarks.push("warning: not converged; allow more with `--steps`".to_owned());
+    }
+    remarks
+}
