@@ -1,5 +1,7 @@
 //! The project's own commands: `cargo xtask test` and friends.
 
+#![warn(clippy::unwrap_used)]
+
 mod bench;
 mod bench_load;
 mod bench_step;

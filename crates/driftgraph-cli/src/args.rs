@@ -33,7 +33,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Demo(DemoArgs),
     Check(CheckArgs),
-    Fit(FitArgs),
+    Fit(Box<FitArgs>),
     Score(ScoreArgs),
     Generate(GenerateArgs),
     Baseline(BaselineArgs),
@@ -177,13 +177,13 @@ impl BridgeArgs {
             set("instantaneous", true.into());
         }
         if let Some(drift) = self.drift {
-            set("drift", word(drift).into());
+            set("drift", word(&drift).into());
         }
         if let Some(innovations) = self.innovations {
-            set("innovations", word(innovations).into());
+            set("innovations", word(&innovations).into());
         }
         if let Some(density) = self.density {
-            let kind = word(density);
+            let kind = word(&density);
             set("density", serde_json::json!({"kind": kind, "alpha": 0.5, "beta": 5.0}));
         }
         values
@@ -191,7 +191,7 @@ impl BridgeArgs {
 }
 
 /// The word a value is typed as, which is also its word in files.
-fn word(value: impl ValueEnum) -> String {
+fn word(value: &impl ValueEnum) -> String {
     let possible = value.to_possible_value().expect("no value is skipped");
     possible.get_name().to_owned()
 }

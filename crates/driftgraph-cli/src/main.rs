@@ -1,5 +1,7 @@
 //! The `driftgraph` command: who drives whom, from tables of measurements over time.
 
+#![warn(clippy::unwrap_used)]
+
 mod args;
 mod commands;
 mod diagnostics;

@@ -29,7 +29,7 @@ pub(crate) enum Plan {
     /// Ours: paths without simulation.
     Bridge(Box<BridgePlan>),
     /// The paper's.
-    Simulated(Preset, CheckedSettings),
+    Simulated(Preset, Box<CheckedSettings>),
 }
 
 /// Settings of a bridge fit.
@@ -79,7 +79,7 @@ pub(crate) fn resolve(args: &FitArgs) -> anyhow::Result<Plan> {
     let mut settings: FitSettings =
         serde_json::from_value(Value::Object(values)).context("cannot use the settings")?;
     settings.edge_priors.extend(known_edges(args)?);
-    Ok(Plan::Simulated(preset, settings.check()?))
+    Ok(Plan::Simulated(preset, Box::new(settings.check()?)))
 }
 
 /// Settings of the bridge: its own table in the file, what both posteriors share, its own flags.

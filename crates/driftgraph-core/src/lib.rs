@@ -5,6 +5,8 @@
 //! over its paths, the ELBO, the loop that trains all of it ([`train::fit::fit`]), and the scores
 //! that compare a learned graph with a known one.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod data;
 pub mod error;
 pub mod fitted;

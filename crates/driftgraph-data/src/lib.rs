@@ -5,6 +5,8 @@
 //! sorts the rows of all files into a [`SeriesSet`](driftgraph_core::SeriesSet). [`load`] does all
 //! of it. [`summary`] describes the result; [`edges`] reads and writes lists of edges.
 
+#![warn(clippy::unwrap_used)]
+
 mod assemble;
 mod csv_table;
 pub mod edges;

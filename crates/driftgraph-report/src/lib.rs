@@ -23,6 +23,8 @@
 //! # Ok::<(), driftgraph_report::ReportError>(())
 //! ```
 
+#![warn(clippy::unwrap_used)]
+
 mod edges;
 mod error;
 mod svg;

@@ -16,6 +16,8 @@
 //! # Ok::<(), driftgraph_systems::SystemError>(())
 //! ```
 
+#![warn(clippy::unwrap_used)]
+
 pub mod error;
 pub mod registry;
 pub mod system;
