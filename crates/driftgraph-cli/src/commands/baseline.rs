@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::BaselineArgs;
 use crate::commands::load_data;
-use crate::output::write_file;
+use crate::output::{count, write_file};
 use crate::printer;
 
 pub(crate) fn run(args: &BaselineArgs) -> anyhow::Result<ExitCode> {
@@ -17,8 +17,8 @@ pub(crate) fn run(args: &BaselineArgs) -> anyhow::Result<ExitCode> {
     let variables = data.variables();
     if let Some(path) = &args.out {
         write_file(path, |out| write_scores(out, variables, "score", &scores))?;
-        let n_edges = scores.matrix().len();
-        printer::note(&format!("wrote {n_edges} scored edges to `{}`", path.display()));
+        let n_edges = count(scores.matrix().len(), "scored edge", "scored edges");
+        printer::note(&format!("wrote {n_edges} to `{}`", path.display()));
     }
     if args.json {
         let edges = edges_json(variables, &scores);

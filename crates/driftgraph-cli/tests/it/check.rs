@@ -84,26 +84,26 @@ fn every_warning_is_given_at_once() {
     assert_snapshot!(sandbox.run("check wide.csv"), @r"
     exit 0
     --- stdout
-    2 series of 2 rows, 8 variables, 4 rows in all
+    2 series of 2 rows, 7 variables, 4 rows in all
     time 0 to 1, median gap 1 (unit as in the file)
-    4 of 32 cells missing (12.5 %)
+    4 of 28 cells missing (14.3 %)
 
      variable  observed  missing  min      mean     max
      10        4         0        1        1.5      2
      20        4         0        1        1.75     2
      30        4         0        3        3.5      5
+     40        4         0        4        5.5      7
      flat      4         0        7        7        7
      unseen    0         4        -        -        -
      huge      4         0        1.000e6  1.750e6  3.000e6
-     x         4         0        1        1.375    2
-     y         4         0        1        1.5      2
 
-    warning: there are more variables (8) than rows (4)
+    warning: the table looks transposed: most variables have numbers for names; variables belong in columns, times in rows
+    warning: there are more variables (7) than rows (4)
     warning: never observed: `unseen`
     warning: constant, so nothing can be learned about what drives it or what it drives: `flat`
-    warning: scales differ wildly: `huge` varies by 9.574e5, `x` by 4.787e-1; fits standardise by default
+    warning: scales differ wildly: `huge` varies by 9.574e5, `20` by 5.000e-1; fits standardise by default
     warning: fewer than 3 rows in series `a`, `b`
-    usable, 5 warnings
+    usable, 6 warnings
     ");
 }
 
@@ -160,7 +160,7 @@ fn a_table_that_lies_on_its_side_looks_transposed() {
      sample29  3         0        0    29    58
      ... and 10 more variables (all of them with --json)
 
-    warning: the table looks transposed: it has 40 variables (columns) and only 3 rows, or numbers for names; variables belong in columns, times in rows
+    warning: the table looks transposed: it has 40 variables and only 3 rows; variables belong in columns, times in rows
     warning: there are more variables (40) than rows (3)
     warning: constant, so nothing can be learned about what drives it or what it drives: `sample0`
     usable, 3 warnings

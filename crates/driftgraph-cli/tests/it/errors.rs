@@ -42,12 +42,14 @@ fn folder_without_tables() {
 
 #[test]
 fn unknown_ending() {
-    assert_snapshot!(refused("visits.xlsx", "PK"), @r"
+    assert_snapshot!(refused("visits.xlsx", "PK"), @r#"
     exit 2
     --- stderr
     error: the ending of the file name is not one of .csv, .tsv, .txt (also with .gz), .parquet, .npz
       in `visits.xlsx`
-    ");
+
+    hint: save the table as CSV (in a spreadsheet: "CSV UTF-8")
+    "#);
 }
 
 #[test]
@@ -55,7 +57,7 @@ fn not_utf8() {
     assert_snapshot!(refused("a.csv", b"time,Temp \xb0C\n0,1\n"), @r#"
     exit 2
     --- stderr
-    error: is not UTF-8 text
+    error: the file is not UTF-8 text
       in `a.csv`, row 1
 
     hint: save the table as UTF-8 (in a spreadsheet: "CSV UTF-8")
@@ -145,12 +147,10 @@ fn duplicated_time() {
     assert_snapshot!(refused("visits.csv", "subject,time,x\np7,3.5,1\np7,3.5,2\n"), @r"
     exit 2
     --- stderr
-    error: `p7` is not a number
-      in `visits.csv`, row 2, column `patient`
-    error: `p7` is not a number
-      in `visits.csv`, row 3, column `patient`
+    error: series `p7` has two rows at time 3.5; the other is row 2
+      in `visits.csv`, row 3
 
-    hint: leave missing cells empty (or NA, NaN, null); drop a column of text with `--ignore COLUMN`, or make it the series with `--series COLUMN`
+    hint: keep one row per series and time, or pass `--duplicates mean`, `first` or `last`
     ");
 }
 
@@ -315,7 +315,7 @@ fn truncated_gzip() {
     assert_snapshot!(refused("a.csv.gz", header), @r"
     exit 2
     --- stderr
-    error: is damaged or cut short: incomplete deflate stream
+    error: the file is damaged or cut short: incomplete deflate stream
       in `a.csv.gz`
 
     hint: copy or download the file again
@@ -328,7 +328,7 @@ fn truncated_parquet() {
     assert_snapshot!(refused("a.parquet", &whole[..whole.len() / 2]), @r"
     exit 2
     --- stderr
-    error: is damaged or cut short: Parquet error: Invalid Parquet file. Corrupt footer
+    error: the file is damaged or cut short: Invalid Parquet file. Corrupt footer
       in `a.parquet`
 
     hint: copy or download the file again
@@ -341,7 +341,7 @@ fn truncated_npz() {
     assert_snapshot!(refused("a.npz", &whole[..whole.len() / 2]), @r"
     exit 2
     --- stderr
-    error: is damaged or cut short: invalid Zip archive: Could not find EOCD
+    error: the file is damaged or cut short: invalid Zip archive: Could not find EOCD
       in `a.npz`
 
     hint: copy or download the file again
@@ -376,7 +376,7 @@ fn file_beyond_the_limit() {
     assert_snapshot!(refused_with("a.csv", text, "--max-bytes 1000"), @r"
     exit 2
     --- stderr
-    error: holds more than 1000 bytes
+    error: the file holds more than 1000 bytes
       in `a.csv`
 
     hint: raise the limit with `--max-bytes N`, or split the file

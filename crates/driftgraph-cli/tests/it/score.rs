@@ -167,7 +167,7 @@ fn bad_lists_are_refused() {
     error: the cell is empty
       in `edges.csv`, row 5, column `score`
 
-    hint: leave missing cells empty (or NA, NaN, null); drop a column of text with `--ignore COLUMN`, or make it the series with `--series COLUMN`
+    hint: give the score as a number, or leave the edge out
     hint: fill in the cell, or delete the row
     hint: check for a stray separator, or a missing cell at the end
     ");
@@ -204,7 +204,7 @@ fn names_that_do_not_match_the_truth_are_told() {
     let said = partly.run("score edges.csv --truth truth.csv --json");
     let notes: Vec<&str> = said.lines().filter(|line| line.starts_with("note:")).collect();
     assert_snapshot!(notes.join("\n"), @r"
-    note: 1 variable is of the truth not among the scored edges, such as `c`
+    note: the scored edges lack 1 variable of the truth, such as `c`
     note: 7 of 9 pairs of variables are not listed and rank last
     ");
 }
