@@ -51,6 +51,9 @@ pub(crate) struct DemoArgs {
     /// Seed of everything random
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Most training steps of each fit [default: until converged]
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<u64>,
 }
 
 /// Say what was understood of a table, and every problem it has

@@ -1,5 +1,6 @@
 //! `demo`: the whole way from data to a scored graph, on a system whose true graph is known.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     printer::data(&check::describe(&Summary::new(&loaded)))?;
 
     let run_folder = folder.join("run");
-    fit_as_a_user_would(&data, &folder.join("truth.csv"), &run_folder, args.seed)?;
+    fit_as_a_user_would(args, &run_folder)?;
     let variables = loaded.data.variables();
     let learned = read_edges(&run_folder.join("edges.csv"), None)?.ranking(variables)?;
 
@@ -51,12 +52,20 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Runs `fit` with nothing chosen by hand; the truth is only drawn and logged beside the result.
-fn fit_as_a_user_would(data: &Path, truth: &Path, out: &Path, seed: u64) -> anyhow::Result<()> {
-    let seed = seed.to_string();
-    let line = ["driftgraph", "fit"].map(std::ffi::OsStr::new).into_iter();
-    let line = line.chain([data.as_os_str(), "--truth".as_ref(), truth.as_os_str()]);
-    let line = line.chain(["--out".as_ref(), out.as_os_str(), "--force".as_ref()]);
-    let line: Vec<&std::ffi::OsStr> = line.chain(["--seed".as_ref(), seed.as_ref()]).collect();
+fn fit_as_a_user_would(args: &DemoArgs, out: &Path) -> anyhow::Result<()> {
+    let path = |name: &str| args.out.join(name).into_os_string();
+    let mut line: Vec<OsString> = vec!["driftgraph".into(), "fit".into(), path("data.csv")];
+    line.extend([
+        "--truth".into(),
+        path("truth.csv"),
+        "--out".into(),
+        out.into(),
+        "--force".into(),
+    ]);
+    line.extend(["--seed".into(), args.seed.to_string().into()]);
+    if let Some(steps) = args.steps {
+        line.extend(["--steps".into(), steps.to_string().into()]);
+    }
     let words: Vec<String> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     printer::note(&format!("\n$ {}", words.join(" ")));
     match Cli::try_parse_from(&line)?.command {

@@ -24,8 +24,18 @@ fn linear_system() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("linear");
     let out = path.to_str().unwrap();
-    let arguments =
-        ["generate", "linear", "--set", "variables=3", "--series", "4", "--points", "20"];
+    let arguments = [
+        "generate",
+        "linear",
+        "--set",
+        "variables=3",
+        "--set",
+        "parents=1",
+        "--series",
+        "4",
+        "--points",
+        "20",
+    ];
     let made = driftgraph(
         &[&arguments[..], &["--drop", "0.2", "--drop-by", "cell", "--out", out]].concat(),
     );
@@ -37,6 +47,12 @@ fn fit(data: &Path, out: &Path, extra: &[&str]) -> Output {
     let data = data.join("data.csv");
     let fixed = ["fit", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
     driftgraph(&[&fixed[..], &SMALL, extra].concat())
+}
+
+fn fit_bridge(data: &Path, out: &Path, extra: &[&str]) -> Output {
+    let data = data.join("data.csv");
+    let fixed = ["fit", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    driftgraph(&[&fixed[..], extra].concat())
 }
 
 fn json(path: &Path) -> Value {
@@ -53,7 +69,7 @@ fn a_run_folder_holds_edges_model_log_and_description() {
     assert!(output.status.success(), "{}", stderr(&output));
 
     let edges = fs::read_to_string(run.join("edges.csv")).unwrap();
-    assert!(edges.starts_with("source,target,probability,log_odds\n"));
+    assert!(edges.starts_with("source,target,probability,score\n"));
     assert_eq!(edges.lines().count(), 1 + 9, "all pairs of three variables");
 
     let description = json(&run.join("run.json"));
@@ -69,6 +85,54 @@ fn a_run_folder_holds_edges_model_log_and_description() {
         assert!(line["elbo"].is_f64() && line["seconds"].is_f64() && line["auroc"].is_f64());
     }
     assert!(run.join("model.safetensors").exists());
+}
+
+#[test]
+fn the_default_chooses_its_settings_and_says_what_was_tried() {
+    let (folder, data) = linear_system();
+    let run = folder.path().join("run");
+    let output = fit_bridge(&data, &run, &["--steps", "60", "--ensemble", "2"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let description = json(&run.join("run.json"));
+    assert_eq!(description["posterior"], "bridge");
+    let candidates = description["selection"]["candidates"].as_array().unwrap();
+    assert!(candidates.len() > 1, "more than one candidate was tried");
+    assert!(candidates[1]["gain"]["standard_error"].is_f64());
+    assert!(description["converged"].is_boolean());
+    let edges = fs::read_to_string(run.join("edges.csv")).unwrap();
+    assert!(edges.starts_with("source,target,probability,score,probability_lagged,effect"));
+    let log = fs::read_to_string(run.join("log.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert!(first["elbo"].is_f64() && first["seconds"].is_f64());
+}
+
+#[test]
+fn a_setting_of_the_other_posterior_is_refused_by_name() {
+    let (folder, data) = linear_system();
+    let run = folder.path().join("run");
+    let output = fit_bridge(&data, &run, &["--temperature", "0.5"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("`temperature` is a setting of the simulated posterior"));
+    let output = fit(&data, &run, &["--preset", "paper", "--ensemble", "2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("`--ensemble` is a setting of the bridge posterior"));
+    assert!(!run.exists());
+}
+
+#[test]
+fn the_bridge_keeps_what_the_user_knows_and_gives_the_same_bytes_for_any_threads() {
+    let (folder, data) = linear_system();
+    let known = ["--forbid", "x1->x2", "--require", "x2->x3", "--select", "none", "--steps", "40"];
+    let bytes = |name: &str, threads: &str| {
+        let run = folder.path().join(name);
+        let output = fit_bridge(&data, &run, &[&known[..], &["--threads", threads]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        ["edges.csv", "model.safetensors"].map(|file| fs::read(run.join(file)).unwrap())
+    };
+    let [edges, model] = bytes("one", "1");
+    assert_eq!([edges.clone(), model], bytes("two", "2"));
+    let edges = String::from_utf8(edges).unwrap();
+    assert!(edges.contains("x1,x2,0,-inf,0,") && edges.contains("x2,x3,1,inf,1,"), "{edges}");
 }
 
 #[test]
