@@ -1,11 +1,14 @@
 //! Mini-batches are unbiased, and only what was observed matters.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::elbo::ElboTerms;
 use driftgraph_core::posterior::bridge::batch::Batch;
 use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::model::{Pass, Workspace};
+use driftgraph_core::posterior::bridge::model::Workspace;
+use driftgraph_core::posterior::bridge::structure::Pass;
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 

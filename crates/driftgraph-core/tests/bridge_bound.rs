@@ -1,5 +1,7 @@
 //! The bridge ELBO is a lower bound of the exact evidence, and reaches it where its family can.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::noise::{Noise, Purpose};
@@ -10,7 +12,8 @@ use driftgraph_core::posterior::bridge::batch::{Batch, LocalValues};
 use driftgraph_core::posterior::bridge::blocks::Epoch;
 use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
 use driftgraph_core::posterior::bridge::layout::BridgeLayout;
-use driftgraph_core::posterior::bridge::model::{BridgeModel, BridgeStructure, Pass, Workspace};
+use driftgraph_core::posterior::bridge::model::{BridgeModel, Workspace};
+use driftgraph_core::posterior::bridge::structure::{BridgeStructure, Pass};
 use driftgraph_core::train::select::kalman::{Dynamics, predictive_log_likelihoods};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 

@@ -1,5 +1,7 @@
 //! The gradient of the whole bridge ELBO against central differences, in every variant.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::noise::{Noise, Purpose};
@@ -9,7 +11,8 @@ use driftgraph_core::posterior::bridge::batch::{Batch, LocalValues};
 use driftgraph_core::posterior::bridge::blocks::Epoch;
 use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
 use driftgraph_core::posterior::bridge::layout::BridgeLayout;
-use driftgraph_core::posterior::bridge::model::{BridgeModel, BridgeStructure, Pass, Workspace};
+use driftgraph_core::posterior::bridge::model::{BridgeModel, Workspace};
+use driftgraph_core::posterior::bridge::structure::{BridgeStructure, Pass};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 const N_VARIABLES: usize = 3;
@@ -33,6 +36,8 @@ fn data() -> SeriesSet {
     let names = (0..N_VARIABLES).map(|idx| format!("x{idx}")).collect();
     SeriesSet::new(names, series.collect()).unwrap()
 }
+
+type Field = fn(&mut LocalValues) -> &mut Vec<f64>;
 
 struct Case {
     model: BridgeModel,
@@ -99,7 +104,6 @@ impl Case {
                 self.loss(&parameters, &self.paths, &mut work)
             });
         }
-        type Field = fn(&mut LocalValues) -> &mut Vec<f64>;
         let fields: [(Field, &[usize], &[f64]); 3] = [
             (|paths| &mut paths.means, &self.batch.points, &local.means),
             (|paths| &mut paths.log_deviations, &self.batch.spreads, &local.log_deviations),

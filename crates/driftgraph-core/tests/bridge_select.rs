@@ -1,5 +1,7 @@
 //! The choice of settings without the truth, on systems whose truth is known.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::ops::ControlFlow;
 
 use driftgraph_core::graph::prior::EdgePrior;

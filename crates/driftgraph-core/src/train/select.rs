@@ -22,7 +22,7 @@ use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
-use crate::posterior::bridge::model::DriftParts;
+use crate::posterior::bridge::structure::DriftParts;
 use kalman::predictive_log_likelihoods;
 
 /// How candidates are chosen.

@@ -151,10 +151,18 @@ impl Base {
         let (mut rest, variance) = model.instant_residuals(parameters, &moments);
         for row in 0..n {
             for variable in 0..d {
-                rest[row * d + variable] -= moments.steps[row] * model.offsets(parameters)[variable];
+                rest[row * d + variable] -=
+                    moments.steps[row] * model.offsets(parameters)[variable];
             }
         }
-        Self { states: sampled.states, steps: moments.steps, rest, linear, variance, linear_variance }
+        Self {
+            states: sampled.states,
+            steps: moments.steps,
+            rest,
+            linear,
+            variance,
+            linear_variance,
+        }
     }
 
     /// Mean surprise of every target when one source's edges are all on or all off.
@@ -178,8 +186,7 @@ impl Base {
                 let (effect, deviation_square) = model.lagged().effect(parameters, at);
                 let mut added = self.linear[idx] + change * effect * state;
                 added += drift.map_or(0.0, |drift| drift[idx]);
-                let spread =
-                    self.linear_variance[idx] + change * deviation_square * state * state;
+                let spread = self.linear_variance[idx] + change * deviation_square * state * state;
                 let mean = self.rest[idx] - h * added;
                 let variance = self.variance[idx] + h * h * spread;
                 let log = log_scales[target] + log_scale.map_or(0.0, |extra| extra[idx]);

@@ -229,7 +229,7 @@ impl GatedMatrix {
 
     /// Position of an entry's slab scale.
     fn slab_of(&self, idx: usize) -> usize {
-        if idx % (self.means.rows + 1) == 0 { self.log_slabs.len() - 1 } else { 0 }
+        if idx.is_multiple_of(self.means.rows + 1) { self.log_slabs.len() - 1 } else { 0 }
     }
 
     /// Adds the gradients of one effect's mean and deviation, given its gate's probability.

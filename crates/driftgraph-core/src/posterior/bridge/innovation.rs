@@ -180,7 +180,7 @@ struct Component {
     log_weight: f64,
 }
 
-#[inline(always)]
+#[inline]
 fn gaussian(residual: Residual) -> Surprise {
     let precision = (-2.0 * residual.log_scale).exp() / residual.step;
     let square = (residual.mean * residual.mean + residual.variance) * precision;

@@ -67,7 +67,9 @@ pub(crate) fn solve_lower(factor: &[f64], n: usize, columns: &mut [f64], n_colum
             }
         }
         let pivot = factor[row * n + row];
-        here.iter_mut().for_each(|value| *value /= pivot);
+        for value in here {
+            *value /= pivot;
+        }
     }
 }
 

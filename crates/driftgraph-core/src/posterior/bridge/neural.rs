@@ -91,7 +91,7 @@ impl Net {
     /// Strength of every edge's message, and its derivative by the edge.
     fn strength(&self, idx: usize, edge: f64) -> (f64, f64) {
         let scale = self.message_scale();
-        if self.sees_itself && idx % (self.function.sizes().n_variables + 1) == 0 {
+        if self.sees_itself && idx.is_multiple_of(self.function.sizes().n_variables + 1) {
             (scale, 0.0)
         } else {
             (scale * edge, scale)

@@ -4,8 +4,8 @@ use super::error::{BridgeError, SettingProblem};
 use crate::graph::density::GraphDensity;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::innovation::InnovationLaw;
-use crate::posterior::bridge::model::DriftParts;
 use crate::posterior::bridge::neural::{GraphEstimator, NetSizes};
+use crate::posterior::bridge::structure::DriftParts;
 
 /// The scale of the observation noise, relative to each variable's deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
@@ -61,7 +61,7 @@ impl Default for Rates {
 /// | `noise` | by scale | | Gaussian where the scale is learned, else Laplace, unless given |
 /// | `batch_numbers` | 12000 | at least 1 | numbers (steps x variables) per training step |
 /// | `schedule_steps` | 800 | at least 20 | steps of the first cycle of learning rates |
-/// | `max_steps` | 10 cycles | at least 1 | most steps in all |
+/// | `max_steps` | 4 cycles, or 1 with node functions | at least 1 | most steps in all |
 /// | `elbo_tolerance` | 0.002 | positive | relative change of the ELBO that counts as none |
 /// | `edge_tolerance` | 0.02 | positive | mean change of edge probabilities that counts as none |
 /// | `min_scale` | 0.001 | positive, below 1 | floor of diffusion (relative to increments) and noise |
@@ -97,7 +97,7 @@ pub struct BridgeSettings {
     pub batch_numbers: usize,
     /// Steps of the first cycle of learning rates.
     pub schedule_steps: u64,
-    /// Most steps in all; ten first cycles when not given.
+    /// Most steps in all; when not given four cycles, or one with node functions.
     pub max_steps: Option<u64>,
     /// Relative change of the ELBO over a window that counts as none.
     pub elbo_tolerance: f64,
@@ -229,8 +229,12 @@ impl CheckedBridgeSettings {
     }
 
     /// Most steps in all.
+    ///
+    /// Weights of node functions have no prior, so that they go on fitting noise: one cycle unless
+    /// asked for more.
     pub fn max_steps(&self) -> u64 {
-        self.0.max_steps.unwrap_or(10 * self.0.schedule_steps)
+        let n_cycles = if self.0.has_nets() { 1 } else { 4 };
+        self.0.max_steps.unwrap_or(n_cycles * self.0.schedule_steps)
     }
 }
 

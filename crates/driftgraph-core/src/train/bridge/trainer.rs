@@ -13,7 +13,8 @@ use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::batch::Batch;
 use crate::posterior::bridge::blocks::{Epoch, n_batches};
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
-use crate::posterior::bridge::model::{BridgeModel, BridgeStructure, Pass, Workspace};
+use crate::posterior::bridge::model::{BridgeModel, Workspace};
+use crate::posterior::bridge::structure::{BridgeStructure, Pass};
 use crate::posterior::bridge::{BridgePosterior, SmootherStart};
 use crate::{SeriesSet, Standardizer};
 

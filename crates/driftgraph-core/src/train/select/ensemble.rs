@@ -75,7 +75,9 @@ impl EnsembleFit {
                 *sum += value;
             }
         }
-        mean.iter_mut().for_each(|value| *value /= n);
+        for value in &mut mean {
+            *value /= n;
+        }
         mean
     }
 }

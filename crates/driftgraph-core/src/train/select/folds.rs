@@ -26,7 +26,7 @@ pub struct Folds {
     units: SeriesSet,
     unit: HeldOutUnit,
     /// Units of each fold.
-    folds: Vec<Vec<usize>>,
+    members: Vec<Vec<usize>>,
 }
 
 impl Folds {
@@ -47,8 +47,10 @@ impl Folds {
         for (place, unit) in order.into_iter().enumerate() {
             folds[place % n_folds].push(unit);
         }
-        folds.iter_mut().for_each(|fold| fold.sort_unstable());
-        Ok(Some(Self { units, unit, folds }))
+        for fold in &mut folds {
+            fold.sort_unstable();
+        }
+        Ok(Some(Self { units, unit, members: folds }))
     }
 
     /// What one held-out unit is.
@@ -58,7 +60,7 @@ impl Folds {
 
     /// Number of folds, at least 2.
     pub fn n_folds(&self) -> usize {
-        self.folds.len()
+        self.members.len()
     }
 
     /// Number of units.
@@ -68,12 +70,12 @@ impl Folds {
 
     /// The units of one fold, increasing.
     pub fn units_of(&self, fold: usize) -> &[usize] {
-        &self.folds[fold]
+        &self.members[fold]
     }
 
     /// All units but one fold's, and that fold's.
     pub fn split(&self, fold: usize) -> Result<(SeriesSet, SeriesSet), CoreError> {
-        let held_out = &self.folds[fold];
+        let held_out = &self.members[fold];
         let kept: Vec<usize> =
             (0..self.n_units()).filter(|unit| held_out.binary_search(unit).is_err()).collect();
         Ok((self.units.subset(&kept)?, self.units.subset(held_out)?))

@@ -149,7 +149,8 @@ impl Dynamics {
         let d = state.len();
         let mut drift = self.offsets.clone();
         for (source, value) in state.iter().enumerate() {
-            for (drift, effect) in drift.iter_mut().zip(&self.lagged[source * d..(source + 1) * d]) {
+            for (drift, effect) in drift.iter_mut().zip(&self.lagged[source * d..(source + 1) * d])
+            {
                 *drift += value * effect;
             }
         }

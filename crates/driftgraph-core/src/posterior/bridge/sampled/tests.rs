@@ -2,8 +2,9 @@
 
 use super::super::BridgePosterior;
 use super::super::blocks::Epoch;
-use super::super::model::{BridgeStructure, DriftParts};
+use super::super::model::{BridgeModel, Workspace};
 use super::super::neural::{GraphEstimator, NetSizes};
+use super::super::structure::{BridgeStructure, DriftParts, Pass};
 use super::*;
 use crate::graph::density::GraphDensity;
 use crate::graph::prior::EdgePrior;
@@ -226,11 +227,8 @@ fn sampled_graphs_are_unbiased_in_value_and_nearly_so_in_gradient() {
 fn flip_gains_are_the_slopes_of_the_elbo_by_single_probabilities() {
     // A linear model has both: its closed-form gradient and, with a node function that is zero
     // everywhere, flip gains from samples.
-    let mut case = Case::new(
-        2,
-        structure(DriftParts::LinearAndNeural, false),
-        &EdgePrior::new(2, 0.0),
-    );
+    let mut case =
+        Case::new(2, structure(DriftParts::LinearAndNeural, false), &EdgePrior::new(2, 0.0));
     let mut linear = Case::new(2, BridgeStructure::default(), &EdgePrior::new(2, 0.0));
     let table = case.model.table().clone();
     for parameter in table.parameters() {
@@ -258,6 +256,10 @@ fn flip_gains_are_the_slopes_of_the_elbo_by_single_probabilities() {
         // The gradient by a logit is p (1 - p) (logit - optimal logit).
         let optimal = logit - slot.of(&work.grads)[idx] / (p * (1.0 - p));
         // Twelve graphs and twelve steps: sampling errors of a few tenths of the gains' size.
-        assert!((found[idx] - optimal).abs() < 0.35 * (1.0 + optimal.abs()), "{idx}: {} {optimal}", found[idx]);
+        assert!(
+            (found[idx] - optimal).abs() < 0.35 * (1.0 + optimal.abs()),
+            "{idx}: {} {optimal}",
+            found[idx]
+        );
     }
 }
