@@ -88,6 +88,7 @@ impl Header {
     }
 
     /// How one element, lowest byte first, becomes a number.
+    #[expect(clippy::cast_lossless, reason = "two of the types do not convert without loss")]
     fn number_of_bytes(&self) -> Option<fn(&[u8]) -> f64> {
         macro_rules! from {
             ($type:ty) => {

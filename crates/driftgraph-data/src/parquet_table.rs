@@ -287,16 +287,16 @@ impl Cells {
                 })
             }
             (Self::Numbers(out), ColumnReader::Int32ColumnReader(reader)) => {
-                let convert = |value: &i32| match is_unsigned(column) {
-                    true => f64::from(value.cast_unsigned()),
-                    false => f64::from(*value),
+                let unsigned = is_unsigned(column);
+                let convert = |value: &i32| {
+                    if unsigned { f64::from(value.cast_unsigned()) } else { f64::from(*value) }
                 };
                 append(reader, n_rows, optional, |cell| out.push(number(cell, convert)))
             }
             (Self::Numbers(out), ColumnReader::Int64ColumnReader(reader)) => {
-                let convert = |value: &i64| match is_unsigned(column) {
-                    true => value.cast_unsigned() as f64,
-                    false => *value as f64,
+                let unsigned = is_unsigned(column);
+                let convert = |value: &i64| {
+                    if unsigned { value.cast_unsigned() as f64 } else { *value as f64 }
                 };
                 append(reader, n_rows, optional, |cell| out.push(number(cell, convert)))
             }

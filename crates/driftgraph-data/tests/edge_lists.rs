@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::fmt::Write as _;
+
 use driftgraph_core::{EdgeScores, SignatureGraph};
 use driftgraph_data::Problem;
 use driftgraph_data::edges::{EdgeTable, Orientation, read_edges, write_scores, write_truth};
@@ -102,7 +104,7 @@ fn faulty_lists_are_told_with_row_and_column() {
 fn more_variables_than_fit_into_memory_are_refused() {
     let mut text = "source,target\n".to_owned();
     for idx in 0..10_001 {
-        text.push_str(&format!("a{idx},b{idx}\n"));
+        let _ = writeln!(text, "a{idx},b{idx}");
     }
     let edges = read(text);
     let expected = Problem::TooManyVariables { found: 20_002, most: 20_000 };

@@ -141,7 +141,7 @@ fn gzip_is_read_whatever_the_name_and_in_several_members() {
     assert_eq!(content(&load_text("a.csv.gz", &whole).unwrap()), expected);
     assert_eq!(content(&load_text("a.csv", &whole).unwrap()), expected);
     let members = [gzip(b"time,x\n0,1\n"), gzip(b"1,2\n")].concat();
-    assert_eq!(content(&load_text("a.tsv.gz", &gzip(b"time\tx\n0\t1\n1\t2\n")).unwrap()), expected);
+    assert_eq!(content(&load_text("a.tsv.gz", gzip(b"time\tx\n0\t1\n1\t2\n")).unwrap()), expected);
     assert_eq!(content(&load_text("a.csv.gz", members).unwrap()), expected);
 }
 

@@ -51,7 +51,7 @@ fn parquet(folder: &Folder, schema: &str, columns: &[Column], n_groups: usize) -
                 Column::Bool(cells) => write!(BoolType, cells, |v| *v),
                 Column::Text(cells) => write!(ByteArrayType, cells, |v| ByteArray::from(*v)),
                 Column::Bytes(cells) => {
-                    write!(ByteArrayType, cells, |v| ByteArray::from(v.clone()))
+                    write!(ByteArrayType, cells, |v| ByteArray::from(v.clone()));
                 }
             }
             writer.close().unwrap();
@@ -179,8 +179,9 @@ fn repeated_values_do_not_slip_past_the_limit() {
         Column::Double(vec![Some(1.0); 10_000]),
     ];
     let path = parquet(&folder, "required double time; required double x;", &columns, 1);
-    let load_with =
-        |max_bytes| load(&[path.clone()], &ReadOptions { max_bytes, ..ReadOptions::default() });
+    let load_with = |max_bytes| {
+        load(std::slice::from_ref(&path), &ReadOptions { max_bytes, ..ReadOptions::default() })
+    };
     // Two columns of ten thousand numbers take 160,000 bytes.
     let refused = load_with(159_999).unwrap_err();
     assert_eq!(only_problem(&refused).0, Problem::TooLarge { limit: 159_999 });

@@ -9,6 +9,7 @@ mod generate;
 mod help;
 mod score;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -64,7 +65,7 @@ impl Sandbox {
         for (name, bytes) in [("stdout", stdout), ("stderr", stderr)] {
             if !bytes.is_empty() {
                 let content = String::from_utf8(bytes).unwrap();
-                text.push_str(&format!("--- {name}\n{}\n", content.trim_end_matches('\n')));
+                let _ = writeln!(text, "--- {name}\n{}", content.trim_end_matches('\n'));
             }
         }
         text
