@@ -167,6 +167,8 @@ pub fn fit_ensemble(
 }
 
 /// Compares the candidates on held-out series, or blocks of time where there are few series.
+///
+/// First instantaneous effects against none, then a node function on top of the better of the two.
 pub fn select(
     data: &SeriesSet,
     knowledge: &EdgePrior,
@@ -186,22 +188,17 @@ pub fn select(
     };
     let mut tried = vec![base.clone()];
     if settings.try_instantaneous && !base.instantaneous {
-        tried.push(BridgeSettings { instantaneous: true, ..base.clone() });
-    }
-    // Node functions go with Gaussian innovations only.
-    let gaussian = base.innovations == InnovationLaw::Gaussian;
-    if settings.try_neural && base.drift == DriftParts::Linear && gaussian {
-        tried.push(BridgeSettings { drift: DriftParts::LinearAndNeural, ..base });
+        tried.push(BridgeSettings { instantaneous: true, ..base });
     }
     let mut candidates = evaluate(&folds, knowledge, &tried, observer)?;
-    let mut chosen = settings.best_gain(&mut candidates, 1, 0);
-    let accepted = candidates[1..].iter().all(|c| c.gain.is_some_and(|gain| gain.accepted));
-    if candidates.len() == 3 && accepted {
-        // Both help: do they help together?
-        let drift = candidates[2].settings.drift;
-        let both = BridgeSettings { drift, ..candidates[1].settings.clone() };
-        candidates.extend(evaluate(&folds, knowledge, &[both], observer)?);
-        chosen = settings.best_gain(&mut candidates, 3, chosen);
+    let mut chosen = settings.compare(&mut candidates, 0);
+    let winner = &candidates[chosen].settings;
+    // Node functions go with Gaussian innovations only.
+    let gaussian = winner.innovations == InnovationLaw::Gaussian;
+    if settings.try_neural && winner.drift == DriftParts::Linear && gaussian {
+        let neural = BridgeSettings { drift: DriftParts::LinearAndNeural, ..winner.clone() };
+        candidates.extend(evaluate(&folds, knowledge, &[neural], observer)?);
+        chosen = settings.compare(&mut candidates, chosen);
     }
     Ok(Selection { candidates, chosen, unit: Some(folds.unit()) })
 }
@@ -310,17 +307,15 @@ fn predict_fold(
 }
 
 impl SelectSettings {
-    /// Compares candidates from `first` on with number `other`; the position of the best of all.
-    fn best_gain(&self, candidates: &mut [CandidateReport], first: usize, other: usize) -> usize {
-        let mut best = (other, 0.0);
-        for idx in first..candidates.len() {
-            let gain = self.gain(&candidates[idx], &candidates[other]);
-            candidates[idx].gain = gain;
-            if let Some(gain) = gain.filter(|gain| gain.accepted && gain.mean > best.1) {
-                best = (idx, gain.mean);
-            }
+    /// Compares the last candidate with number `other`; the position of the better one.
+    fn compare(&self, candidates: &mut [CandidateReport], other: usize) -> usize {
+        let last = candidates.len() - 1;
+        if last == other {
+            return other;
         }
-        best.0
+        let gain = self.gain(&candidates[last], &candidates[other]);
+        candidates[last].gain = gain;
+        if gain.is_some_and(|gain| gain.accepted) { last } else { other }
     }
 
     /// The gain of one candidate over another; `None` where fewer than two units can be compared.

@@ -29,7 +29,7 @@ pub enum GraphEstimator {
 }
 
 /// Sizes of the node functions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetSizes {
     /// Width of hidden layers.
@@ -38,11 +38,13 @@ pub struct NetSizes {
     pub embedding: usize,
     /// Graphs drawn per evaluation.
     pub n_graphs: usize,
+    /// Precision of the weights' normal prior; 0 for none.
+    pub weight_precision: f64,
 }
 
 impl Default for NetSizes {
     fn default() -> Self {
-        Self { width: 32, embedding: 16, n_graphs: 8 }
+        Self { width: 32, embedding: 16, n_graphs: 8, weight_precision: 10.0 }
     }
 }
 

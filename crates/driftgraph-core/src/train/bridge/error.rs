@@ -11,7 +11,7 @@ pub struct SettingProblem {
     /// What is allowed.
     pub condition: &'static str,
     /// What was given.
-    pub found: f64,
+    pub found: String,
 }
 
 /// Why a bridge fit could not start or go on.

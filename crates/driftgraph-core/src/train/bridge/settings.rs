@@ -54,7 +54,7 @@ impl Default for Rates {
 /// | `instant_density` | common, Beta(0.5, 5) | positive | prior of the instantaneous graph |
 /// | `drift` | linear | | linear effects, a node function, or both |
 /// | `neural_diffusion` | false | | whether a node function changes the diffusion with the state |
-/// | `nets` | 32, 16, 8 | at least 1 | width, embedding and sampled graphs of node functions |
+/// | `nets` | 32, 16, 8, 10 | at least 1 (0) | width, embedding, sampled graphs and weight precision |
 /// | `estimator` | probability | positive | how gradients pass through sampled edges |
 /// | `innovations` | Gaussian | | law of what a step adds beyond its drift |
 /// | `noise_scale` | auto | positive | scale of the observation noise |
@@ -147,10 +147,16 @@ impl BridgeSettings {
     /// Checks every range, all at once.
     pub fn check(self) -> Result<CheckedBridgeSettings, BridgeError> {
         let mut problems = Vec::new();
-        let mut check = |fine: bool, setting, condition, found| {
+        let mut check_text = |fine: bool, setting, condition, found: String| {
             if !fine {
                 problems.push(SettingProblem { setting, condition, found });
             }
+        };
+        let plain = self.innovations == InnovationLaw::Gaussian || !self.has_nets();
+        let law = format!("{:?}", self.innovations).to_lowercase();
+        check_text(plain, "innovations", "`gaussian` with node functions", law);
+        let mut check = |fine: bool, setting, condition, found: f64| {
+            check_text(fine, setting, condition, found.to_string());
         };
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let count = |value: u64| value as f64;
@@ -194,8 +200,9 @@ impl BridgeSettings {
                 temperature,
             );
         }
-        let plain = self.innovations == InnovationLaw::Gaussian || !self.has_nets();
-        check(plain, "innovations", "gaussian with node functions", f64::NAN);
+        let precision = self.nets.weight_precision;
+        let fine = precision.is_finite() && precision >= 0.0;
+        check(fine, "nets.weight_precision", "finite and not negative", precision);
         let floor = self.min_scale;
         check(positive(floor) && floor < 1.0, "min_scale", "positive and below 1", floor);
         for (name, value, min, condition) in [
@@ -230,8 +237,8 @@ impl CheckedBridgeSettings {
 
     /// Most steps in all.
     ///
-    /// Weights of node functions have no prior, so that they go on fitting noise: one cycle unless
-    /// asked for more.
+    /// Node functions have far more weights than their prior can hold back for long: one cycle, which
+    /// also limits their cost, unless asked for more.
     pub fn max_steps(&self) -> u64 {
         let n_cycles = if self.0.has_nets() { 1 } else { 4 };
         self.0.max_steps.unwrap_or(n_cycles * self.0.schedule_steps)

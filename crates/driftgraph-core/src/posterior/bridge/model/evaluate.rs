@@ -1,6 +1,6 @@
 //! The ELBO of a batch and its gradient.
 
-use super::{BridgeModel, Workspace};
+use super::{BridgeModel, ParameterPart, Workspace};
 use crate::nn::kernels::{View, add_product, product};
 use crate::nn::real::Real;
 use crate::objective::elbo::ElboTerms;
@@ -224,7 +224,20 @@ impl BridgeModel {
             let pair = (parameters, &mut work.grads[..]);
             kl += instant.backward(pair, prior, &work.instant, &work.transition.instant);
         }
-        kl
+        kl + self.weight_cost(parameters, &mut work.grads)
+    }
+
+    /// Minus the log prior of the node functions' weights, N(0, 1 / precision), less its constant.
+    fn weight_cost(&self, parameters: &[f64], grads: &mut [f64]) -> f64 {
+        let precision = self.structure.net_sizes.weight_precision;
+        let mut cost = 0.0;
+        for (slot, _) in self.parts().iter().filter(|(_, part)| *part == ParameterPart::Nets) {
+            for (weight, grad) in slot.of(parameters).iter().zip(slot.of_mut(grads)) {
+                cost += 0.5 * precision * weight * weight;
+                *grad += precision * weight;
+            }
+        }
+        cost
     }
 }
 

@@ -66,7 +66,7 @@ impl Case {
     }
 }
 
-const SMALL: NetSizes = NetSizes { width: 6, embedding: 4, n_graphs: 3 };
+const SMALL: NetSizes = NetSizes { width: 6, embedding: 4, n_graphs: 3, weight_precision: 0.7 };
 
 fn structure(drift: DriftParts, neural_diffusion: bool) -> BridgeStructure {
     BridgeStructure { drift, neural_diffusion, net_sizes: SMALL, ..BridgeStructure::default() }
