@@ -34,14 +34,14 @@ const SIZES: [Size; 2] = [
     Size {
         name: "small",
         shape: "10 variables, 10 series, 100 steps, width 64",
-        n_steps: ["40", "5"],
+        n_steps: ["50", "10"],
         least_ratio: 10.0,
         scales: false,
     },
     Size {
         name: "large",
         shape: "100 variables, 46 series, 21 steps, width 400",
-        n_steps: ["3", "2"],
+        n_steps: ["4", "3"],
         least_ratio: 1.6,
         scales: true,
     },
@@ -51,6 +51,8 @@ const SIZES: [Size; 2] = [
 struct Figures {
     cpu_ms: f64,
     torch_cpu_ms: f64,
+    /// CPU time of the busier of two threads.
+    busier_cpu_ms: f64,
     /// Wall time with one and two threads.
     wall_ms: [f64; 2],
     megabytes: f64,
@@ -63,8 +65,9 @@ impl Figures {
         self.torch_cpu_ms / self.cpu_ms
     }
 
+    /// What two threads gain where nothing else runs: how long the busier one works against one alone.
     fn gain(&self) -> f64 {
-        self.wall_ms[0] / self.wall_ms[1]
+        self.cpu_ms / self.busier_cpu_ms
     }
 }
 
@@ -110,6 +113,7 @@ fn measure(size: &Size, python: &Path) -> anyhow::Result<Figures> {
     Ok(Figures {
         cpu_ms: least(&one, "cpu_ms")?,
         torch_cpu_ms: least(&torch, "cpu_ms")?,
+        busier_cpu_ms: least(&two, "busiest_thread_cpu_ms")?,
         wall_ms: [least(&one, "wall_ms")?, least(&two, "wall_ms")?],
         megabytes: least(&one, "peak_memory_mb")?,
         torch_megabytes: least(&torch, "peak_memory_mb")?,
@@ -121,7 +125,7 @@ fn measure(size: &Size, python: &Path) -> anyhow::Result<Figures> {
 fn result(command: &mut Command) -> anyhow::Result<Value> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     let problem = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?} failed: {problem}");
+    ensure!(output.status.success(), "{command:?} failed ({}): {problem}", output.status);
     serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} printed no JSON"))
 }
 
@@ -154,9 +158,7 @@ fn misses(size: &Size, found: &Figures) -> Vec<String> {
         misses.push(format!("{name}: {:.0} MB, above {MOST_MEGABYTES}", found.megabytes));
     }
     if size.scales && gain < LEAST_GAIN {
-        misses.push(format!(
-            "{name}: two threads gain {gain:.2}, not {LEAST_GAIN} (this needs two idle cores)"
-        ));
+        misses.push(format!("{name}: two threads gain {gain:.2}, not {LEAST_GAIN}"));
     }
     misses
 }
@@ -194,6 +196,7 @@ fn dated(results: &[(&Size, Figures)]) -> anyhow::Result<Value> {
             "cpu_ms": found.cpu_ms,
             "torch_cpu_ms": found.torch_cpu_ms,
             "times_as_fast": found.ratio(),
+            "busier_thread_cpu_ms": found.busier_cpu_ms,
             "wall_ms_one_thread": found.wall_ms[0],
             "wall_ms_two_threads": found.wall_ms[1],
             "two_threads_over_one": found.gain(),
