@@ -3,7 +3,6 @@
 use crate::Sandbox;
 
 #[test]
-#[ignore = "the demo fits a model, which takes minutes in a test build"]
 fn the_demo_writes_data_truth_and_edges_and_scores_them() {
     let sandbox = Sandbox::new();
     let text = sandbox.stdout("demo --steps 40");

@@ -268,6 +268,7 @@ fn help_of_demo() {
           --out <DIR>    Folder to write the data, the truth and the scored edges to [default:
                          driftgraph-demo]
           --seed <SEED>  Seed of everything random [default: 0]
+          --steps <N>    Most training steps of each fit [default: until converged]
       -h, --help         Print help
 
     Example:
