@@ -192,18 +192,36 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// The separator that occurs most often in a line, outside quotes.
+/// Names that a header is likely to hold, whatever the other columns are called.
+const TELLING_NAMES: [&str; 9] =
+    ["time", "timestamp", "datetime", "date", "series", "source", "target", "cause", "effect"];
+
+/// The separator between the columns of a header.
+///
+/// One that sets a telling name free wins: in `time,a;b;c;d` the semicolons belong to a name. Then
+/// the most frequent one outside quotes wins, the comma where nothing else is more frequent.
 fn separator_of(line: &[u8]) -> u8 {
-    let mut quoted = false;
-    let mut counts = [(b',', 0), (b'\t', 0), (b';', 0), (b'|', 0)];
-    for &byte in line {
-        quoted ^= byte == b'"';
-        for (separator, count) in &mut counts {
-            *count += usize::from(!quoted && byte == *separator);
+    let mut best = (b',', (false, 0));
+    for separator in [b',', b'\t', b';', b'|'] {
+        let mut quoted = false;
+        let cells: Vec<&[u8]> = line
+            .split(|&byte| {
+                quoted ^= byte == b'"';
+                !quoted && byte == separator
+            })
+            .collect();
+        let is_telling = |cell: &&[u8]| {
+            let name = cell.trim_ascii();
+            let bare = name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\""));
+            let name = bare.unwrap_or(name);
+            TELLING_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+        };
+        let rank = (cells.iter().any(is_telling), cells.len() - 1);
+        if rank > best.1 && cells.len() > 1 {
+            best = (separator, rank);
         }
     }
-    // The comma comes first and wins where nothing else is more frequent.
-    counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(byte, _)| byte)
+    best.0
 }
 
 #[cfg(test)]
@@ -257,6 +275,8 @@ mod tests {
         assert_eq!(separator_of(b"time,a,b"), b',');
         assert_eq!(separator_of(b"\"Time\"\t\"G1, G2, G3\"\t\"G4\""), b'\t');
         assert_eq!(separator_of(b"time;a;b"), b';');
+        assert_eq!(separator_of(b"series,time,a;b;c;d"), b',');
+        assert_eq!(separator_of(b"\"time\";\"a\";\"b,c,d,e\""), b';');
         assert_eq!(separator_of(b"time"), b',');
     }
 }
