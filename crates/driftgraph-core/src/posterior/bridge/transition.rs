@@ -2,14 +2,18 @@
 //!
 //! The residual of a step, in units of each variable's increment scale, is
 //!
-//!     e = d (I - B) - h (b + z A + extra drift),
+//! ```text
+//! e = d (I - B) - h (b + z A + extra drift),
+//! ```
 //!
 //! with A and B gated matrices. Given the moments of (z, d) its mean and variance are products with
 //! the moments of the matrices:
 //!
-//!     mean     = E d (I - E B) - h b - (h E z) E A - h extra
-//!     variance = (h E z)² Var A + (E d)² Var B                                      (per step)
-//!              + Var d (L² + Var B) - 2 h Cov(d, z) (L * E A) + h² Var z E A²       (per spread)
+//! ```text
+//! mean     = E d (I - E B) - h b - (h E z) E A - h extra
+//! variance = (h E z)² Var A + (E d)² Var B                                      (per step)
+//!          + Var d (L² + Var B) - 2 h Cov(d, z) (L * E A) + h² Var z E A²       (per spread)
+//! ```
 //!
 //! where L = I - E B and squares and `*` are entry by entry.
 
