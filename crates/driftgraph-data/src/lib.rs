@@ -1,7 +1,7 @@
 //! Files in, checked values out: tables of measurements and lists of edges.
 //!
-//! A table's way: [`source`] opens the file, [`roles`] says what each column is, one reader per
-//! format ([`csv_table`], [`npz`], `parquet_table`) turns it into [`rows::Rows`], and [`assemble`]
+//! A table's way: `source` opens the file, `roles` says what each column is, one reader per
+//! format (`csv_table`, `npz`, `parquet_table`) turns it into `rows::Rows`, and `assemble`
 //! sorts the rows of all files into a [`SeriesSet`](driftgraph_core::SeriesSet). [`load`] does all
 //! of it. [`summary`] describes the result; [`edges`] reads and writes lists of edges.
 
