@@ -7,11 +7,13 @@
 //! `per_node` consecutive rows (points in time) of the same node.
 
 mod gradients;
+mod sweep;
 mod tangent;
 #[cfg(test)]
 mod tests;
 mod trace;
 
+pub use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
 pub use tangent::{NodeTangents, TangentRows};
 pub use trace::{NodeAdjoints, NodeTrace, Rows};
 
@@ -51,6 +53,8 @@ pub struct NodeFunction {
     message_columns: Slot,
     message_offsets: Slot,
     combine_offsets: Slot,
+    /// Scratch: gradient of the message net's second layer, transposed, by sweeps.
+    message_second: Slot,
 }
 
 /// What all rows of a step share: first layers' node-wise parts, and transposed weights.
@@ -98,6 +102,7 @@ impl NodeFunction {
             message_columns: unplaced,
             message_offsets: unplaced,
             combine_offsets: unplaced,
+            message_second: unplaced,
         }
     }
 
@@ -107,6 +112,7 @@ impl NodeFunction {
         self.message_columns = table.add_scratch(shape);
         self.message_offsets = table.add_scratch(shape);
         self.combine_offsets = table.add_scratch(shape);
+        self.message_second = table.add_scratch((self.sizes.width, self.sizes.width));
     }
 
     /// The sizes it was made with.
@@ -220,6 +226,21 @@ impl NodeFunction {
         let range = rows.range(self.sizes.embedding);
         let messages = View::new(&trace.messages[range.clone()], d, width);
         product(&mut trace.aggregates[range], width, View::new(strengths, d, d).t(), messages);
+    }
+
+    /// The same from messages `[source, point]` that lie elsewhere.
+    pub fn aggregate_swept<R: Real>(
+        &self,
+        strengths: &[R],
+        messages: SweptMessages<'_, R>,
+        trace: &mut NodeTrace<R>,
+        rows: Rows,
+    ) {
+        let (d, e) = (self.sizes.n_variables, self.sizes.embedding);
+        let width = rows.per_node * e;
+        let messages = messages.view((d, e), rows.per_node);
+        let aggregates = &mut trace.aggregates[rows.range(e)];
+        product(aggregates, width, View::new(strengths, d, d).t(), messages);
     }
 
     /// Fills the trace's outputs from its aggregates: combine_net(aggregate_j, e_j)_j.

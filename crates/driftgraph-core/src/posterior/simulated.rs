@@ -9,7 +9,7 @@ use crate::graph::posterior::edge_probabilities;
 use crate::graph::prior::EdgePrior;
 use crate::nn::linear::Linear;
 use crate::nn::mlp::{Mlp, MlpWeights};
-use crate::nn::node_function::NodeWeights;
+use crate::nn::node_function::{MessageBends, NodeWeights};
 use crate::nn::parameters::{Init, ParameterTable, Slot};
 use crate::nn::real::Real;
 use crate::objective::observation::ObservationNoise;
@@ -93,6 +93,8 @@ pub struct SimulatedPosterior {
 pub struct SharedWeights<R> {
     /// Of the prior drift.
     pub drift: NodeWeights<R>,
+    /// Bends of the prior drift's messages.
+    pub drift_bends: MessageBends<R>,
     /// Of the diffusion.
     pub diffusion: NodeWeights<R>,
     /// Of the posterior drift.
@@ -142,6 +144,7 @@ impl SimulatedPosterior {
     /// Computes what all series share in a training step.
     pub fn prepare<R: Real>(&self, parameters: &[R], shared: &mut SharedWeights<R>) {
         self.process.drift.prepare(parameters, &mut shared.drift);
+        self.process.drift.prepare_bends(parameters, &shared.drift, &mut shared.drift_bends);
         self.process.diffusion.prepare(parameters, &mut shared.diffusion);
         self.drift.prepare(parameters, &mut shared.posterior_drift);
         self.encoder.prepare(parameters, &mut shared.encoder);

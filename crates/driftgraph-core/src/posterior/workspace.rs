@@ -4,7 +4,7 @@ use super::encoder::EncoderTrace;
 use super::layout::ChunkLayout;
 use super::simulated::SimulatedPosterior;
 use crate::nn::mlp::MlpTrace;
-use crate::nn::node_function::{NodeAdjoints, NodeTangents, NodeTrace};
+use crate::nn::node_function::{NodeAdjoints, NodeTangents, NodeTrace, SweepWorkspace};
 use crate::nn::real::Real;
 use crate::process::solver::Scheme;
 
@@ -56,6 +56,12 @@ pub struct ChunkWorkspace<R> {
     pub(super) drift_trace: MlpTrace<R>,
     pub(super) diffusion_trace: NodeTrace<R>,
     pub(super) prior_trace: NodeTrace<R>,
+    /// Inputs and messages of the prior drift `[variable, point]`, and their adjoints.
+    pub(super) prior_inputs: Vec<R>,
+    pub(super) grad_prior_inputs: Vec<R>,
+    pub(super) prior_messages: Vec<R>,
+    pub(super) grad_prior_messages: Vec<R>,
+    pub(super) sweep: SweepWorkspace<R>,
     pub(super) adjoints: NodeAdjoints<R>,
     /// Derivatives of the diffusion's node function by the own variable, under Milstein steps.
     pub(super) own_derivatives: Vec<R>,
@@ -71,6 +77,7 @@ impl<R: Real> ChunkWorkspace<R> {
         let observation_rows = self.layout.n_observation_rows();
         let hidden = model.drift.n_hidden();
         let (pairs, states, steps) = (n_series * d * d, state_rows * d, step_rows * d);
+        let messages = steps * model.process.drift.sizes().embedding;
         let [mean, log_scale, eps] = &mut self.initial;
         let [grad_mean, grad_log_scale] = &mut self.grad_initial;
         for (buffer, len) in [
@@ -100,6 +107,10 @@ impl<R: Real> ChunkWorkspace<R> {
             (&mut self.grad_drift, steps),
             (&mut self.grad_diffusion, steps),
             (&mut self.step_states, steps),
+            (&mut self.prior_inputs, steps),
+            (&mut self.grad_prior_inputs, steps),
+            (&mut self.prior_messages, messages),
+            (&mut self.grad_prior_messages, messages),
         ] {
             grow(buffer, len);
         }

@@ -1,6 +1,6 @@
 //! The way back through a node function.
 
-use super::{NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
+use super::{NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows, SweptMessages};
 use crate::nn::kernels::{
     View, add_column_sums, add_into, add_product, add_scaled, dot, leaky_slope, multiply_into,
     product, vectorised,
@@ -84,6 +84,23 @@ impl NodeFunction {
         add_product(grad_strengths, d, messages, grad_aggregates.t());
     }
 
+    /// The same for messages `[source, point]` that lie elsewhere, as do their adjoints.
+    pub fn aggregate_swept_backward<R: Real>(
+        &self,
+        (strengths, grad_strengths): (&[R], &mut [R]),
+        (messages, grad_messages): (SweptMessages<'_, R>, &mut [R]),
+        adjoints: &NodeAdjoints<R>,
+        rows: Rows,
+    ) {
+        let (d, e) = (self.sizes.n_variables, self.sizes.embedding);
+        let grad_aggregates = &adjoints.aggregates[adjoints.here(rows).range(e)];
+        let grad_aggregates = View::new(grad_aggregates, d, rows.per_node * e);
+        let grad_messages = &mut grad_messages[messages.first * e..];
+        product(grad_messages, messages.n_points * e, View::new(strengths, d, d), grad_aggregates);
+        let messages = messages.view((d, e), rows.per_node);
+        add_product(grad_strengths, d, messages, grad_aggregates.t());
+    }
+
     /// From the messages' adjoints to those of the inputs; adds to the embeddings' gradients.
     pub fn messages_backward<R: Real>(
         &self,
@@ -138,63 +155,70 @@ impl NodeFunction {
         );
     }
 
-    /// Adds the gradients of all weights, once the adjoints of these rows are known.
-    pub fn add_gradients<R: Real>(
+    /// Adds the gradients of the message net's weights, once the adjoints of these rows are known.
+    pub fn add_message_gradients<R: Real>(
         &self,
         grads: &mut [R],
         trace: &NodeTrace<R>,
         adjoints: &NodeAdjoints<R>,
         rows: Rows,
     ) {
-        let NodeSizes { embedding: e, width, .. } = self.sizes;
+        let NodeSizes { n_variables: d, embedding: e, width, .. } = self.sizes;
         let here = adjoints.here(rows);
-        let (wide, thin) = (rows.range(width), rows.range(e));
-        let (wide_here, thin_here) = (here.range(width), here.range(e));
-        let grad_messages = &adjoints.messages[thin_here];
-        let message_second = &adjoints.message_second[wide_here.clone()];
-        let combine_second = &adjoints.combine_second[wide_here.clone()];
-        self.message[2].add_gradients(grads, &trace.message_second[wide.clone()], grad_messages);
-        self.message[1].add_gradients(grads, &trace.message_first[wide.clone()], message_second);
-        self.combine[1].add_gradients(grads, &trace.combine_first[wide], combine_second);
-        let combine_first = View::new(&adjoints.combine_first[wide_here], rows.n, width);
-        let aggregates = View::new(&trace.aggregates[thin], rows.n, e);
-        add_product(self.combine[0].weight.of_mut(grads), 2 * e, combine_first.t(), aggregates);
-        self.add_node_gradients(grads, trace, adjoints, rows);
-    }
-
-    /// Adds what belongs to single nodes: output rows, and sums over the rows of a node.
-    fn add_node_gradients<R: Real>(
-        &self,
-        grads: &mut [R],
-        trace: &NodeTrace<R>,
-        adjoints: &NodeAdjoints<R>,
-        rows: Rows,
-    ) {
-        let NodeSizes { n_variables: d, width, .. } = self.sizes;
-        let here = adjoints.here(rows);
-        let outputs = &adjoints.outputs[here.range(1)];
+        let wide = rows.range(width);
+        let second = &adjoints.message_second[here.range(width)];
+        let messages = &adjoints.messages[here.range(e)];
+        self.message[2].add_gradients(grads, &trace.message_second[wide.clone()], messages);
+        self.message[1].add_gradients(grads, &trace.message_first[wide], second);
         let inputs = &trace.inputs[rows.range(1)];
-        let second = &trace.combine_second[rows.range(width)];
-        let grad_combine = &adjoints.combine_first[here.range(width)];
-        let grad_message = &adjoints.message_first[here.range(width)];
-        for row in 0..rows.n {
-            self.combine[2].bias.of_mut(grads)[rows.node(row, d)] += outputs[row];
-        }
+        let first = &adjoints.message_first[here.range(width)];
         vectorised(
             #[inline(always)]
             || {
-                for row in 0..rows.n {
+                for (row, grad) in first.chunks_exact(width).enumerate() {
                     let node = rows.node(row, d) * width;
                     let node = node..node + width;
-                    let span = row * width..(row + 1) * width;
-                    let last = &mut self.combine[2].weight.of_mut(grads)[node.clone()];
-                    add_scaled(last, outputs[row], &second[span.clone()]);
-                    let offsets = &mut self.combine_offsets.of_mut(grads)[node.clone()];
-                    add_into(offsets, &grad_combine[span.clone()]);
                     let offsets = &mut self.message_offsets.of_mut(grads)[node.clone()];
-                    add_into(offsets, &grad_message[span.clone()]);
+                    add_into(offsets, grad);
                     let columns = &mut self.message_columns.of_mut(grads)[node];
-                    add_scaled(columns, inputs[row], &grad_message[span]);
+                    add_scaled(columns, inputs[row], grad);
+                }
+            },
+        );
+    }
+
+    /// Adds the gradients of the combining net's weights.
+    pub fn add_combine_gradients<R: Real>(
+        &self,
+        grads: &mut [R],
+        trace: &NodeTrace<R>,
+        adjoints: &NodeAdjoints<R>,
+        rows: Rows,
+    ) {
+        let NodeSizes { n_variables: d, embedding: e, width, .. } = self.sizes;
+        let here = adjoints.here(rows);
+        let wide = rows.range(width);
+        let grad_second = &adjoints.combine_second[here.range(width)];
+        self.combine[1].add_gradients(grads, &trace.combine_first[wide.clone()], grad_second);
+        let grad_first = &adjoints.combine_first[here.range(width)];
+        let aggregates = View::new(&trace.aggregates[rows.range(e)], rows.n, e);
+        let by_first = View::new(grad_first, rows.n, width).t();
+        add_product(self.combine[0].weight.of_mut(grads), 2 * e, by_first, aggregates);
+        let outputs = &adjoints.outputs[here.range(1)];
+        for (row, &output) in outputs.iter().enumerate() {
+            self.combine[2].bias.of_mut(grads)[rows.node(row, d)] += output;
+        }
+        let second = trace.combine_second[wide].chunks_exact(width);
+        vectorised(
+            #[inline(always)]
+            || {
+                for (row, (second, grad)) in second.zip(grad_first.chunks_exact(width)).enumerate()
+                {
+                    let node = rows.node(row, d) * width;
+                    let node = node..node + width;
+                    let last = &mut self.combine[2].weight.of_mut(grads)[node.clone()];
+                    add_scaled(last, outputs[row], second);
+                    add_into(&mut self.combine_offsets.of_mut(grads)[node], grad);
                 }
             },
         );
@@ -222,6 +246,13 @@ impl NodeFunction {
             let start = slot.offset - scratch_start;
             &scratch[start..start + slot.len()]
         };
+        let swept = place(self.message_second);
+        let second = self.message[1].weight.of_mut(grads);
+        for (unit, row) in swept.chunks_exact(width).enumerate() {
+            for (out, &grad) in row.iter().enumerate() {
+                second[out * width + unit] += grad;
+            }
+        }
         let columns = place(self.message_columns);
         let first = self.message[0].weight.of_mut(grads);
         for node in 0..d {

@@ -134,7 +134,8 @@ fn gradients_agree_with_central_differences() {
         function.aggregate_backward(pair, &trace, &mut adjoints, rows);
         let pair = (&parameters[..], &mut grads[..]);
         function.messages_backward(pair, &weights, &trace, &mut adjoints, rows);
-        function.add_gradients(&mut grads, &trace, &adjoints, rows);
+        function.add_message_gradients(&mut grads, &trace, &adjoints, rows);
+        function.add_combine_gradients(&mut grads, &trace, &adjoints, rows);
         let pair = (&parameters[..], &mut grads[..]);
         function.edge_strengths_backward(pair, &graph, &mut grad_graph);
         function.finish_gradients(&parameters, &mut grads);
@@ -203,5 +204,69 @@ fn derivatives_by_the_own_variable_agree_with_central_differences() {
             // Piecewise linear in z: only rounding, 1e-16 / step.
             assert!((found[node] - wanted).abs() < 1e-8, "{} {wanted}", found[node]);
         }
+    }
+}
+
+/// Points of every node at which swept messages are compared, `[node, point]`; some next to a bend.
+fn points(case: &Case, weights: &NodeWeights<f64>) -> Vec<f64> {
+    let mut inputs = vec![0.0; case.z.len() * 9];
+    crate::noise::Noise::new(8, crate::noise::Purpose::Weights, 1).fill_normal(&mut inputs);
+    // Far outside all bends, and twice the same.
+    inputs[0] = 1e6;
+    inputs[1] = -1e6;
+    inputs[3] = inputs[2];
+    inputs[4] = -weights.message_offsets[0] / weights.message_columns[0] + 1e-9;
+    inputs[5] = inputs[4] - 2e-9;
+    inputs
+}
+
+#[test]
+fn swept_messages_and_their_gradients_are_those_of_the_layers() {
+    for case in cases() {
+        let Case { table, function, parameters, z, .. } = &case;
+        let (d, e) = (z.len(), function.sizes.embedding);
+        let mut weights = NodeWeights::default();
+        function.prepare(parameters, &mut weights);
+        let mut bends = MessageBends::default();
+        function.prepare_bends(parameters, &weights, &mut bends);
+        let inputs = points(&case, &weights);
+        let n = inputs.len() / d;
+        let rows = Rows { first: 0, n: inputs.len(), per_node: n };
+        let (mut trace, mut adjoints) = (NodeTrace::default(), NodeAdjoints::default());
+        trace.resize(function, rows.n);
+        adjoints.resize(function, rows.n);
+        trace.inputs.copy_from_slice(&inputs);
+        function.messages(parameters, &weights, &mut trace, rows);
+        let mut expected = vec![0.0; table.gradient_len()];
+        crate::noise::Noise::new(9, crate::noise::Purpose::Weights, 2)
+            .fill_normal(&mut adjoints.messages);
+        let pair = (&parameters[..], &mut expected[..]);
+        function.messages_backward(pair, &weights, &trace, &mut adjoints, rows);
+        function.add_message_gradients(&mut expected, &trace, &adjoints, rows);
+        function.finish_gradients(parameters, &mut expected);
+
+        let mut work = SweepWorkspace::default();
+        let (mut messages, mut grads) = (vec![0.0; n * e], vec![0.0; table.gradient_len()]);
+        let mut grad_inputs = vec![0.0; n];
+        for node in 0..d {
+            let swept = SweptNode { function, parameters, weights: &weights, bends: &bends, node };
+            let inputs = &inputs[node * n..(node + 1) * n];
+            let thin = node * n * e..(node + 1) * n * e;
+            swept.messages(inputs, &mut work, &mut messages);
+            assert_close(&messages, &trace.messages[thin.clone()]);
+            let pair = (inputs, &adjoints.messages[thin]);
+            swept.backward(&mut grads, pair, &mut work, &mut grad_inputs);
+            assert_close(&grad_inputs, &adjoints.inputs[node * n..(node + 1) * n]);
+        }
+        function.finish_gradients(parameters, &mut grads);
+        assert_close(&grads[..table.len()], &expected[..table.len()]);
+    }
+}
+
+/// Sums in another order: a few roundings of the largest term.
+fn assert_close(found: &[f64], expected: &[f64]) {
+    let largest = expected.iter().fold(1.0, |largest: f64, value| largest.max(value.abs()));
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-12 * largest, "{found} is not {expected}");
     }
 }

@@ -77,7 +77,8 @@ impl<R: Real> NodeTrace<R> {
     /// Number of floats kept per row.
     pub fn floats_per_row(function: &NodeFunction) -> usize {
         let sizes = function.sizes();
-        2 + 2 * sizes.embedding + 6 * sizes.width
+        let kept = [function.message_skips(), function.combine_skips()].map(usize::from);
+        2 + 2 * sizes.embedding + (4 + kept[0] + kept[1]) * sizes.width
     }
 }
 

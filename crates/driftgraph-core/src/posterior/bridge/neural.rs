@@ -240,7 +240,8 @@ impl<R: Real> NetPass<R> {
         function.aggregate_backward(strengths, trace, adjoints, rows);
         let pair = (shared.parameters, &mut *grads);
         function.messages_backward(pair, shared.weights, trace, adjoints, rows);
-        function.add_gradients(grads, trace, adjoints, rows);
+        function.add_message_gradients(grads, trace, adjoints, rows);
+        function.add_combine_gradients(grads, trace, adjoints, rows);
         for (idx, out) in by_states.iter_mut().enumerate() {
             *out += self.adjoints.inputs[idx % d * rows.per_node + idx / d].to_f64();
         }

@@ -2,7 +2,7 @@
 
 use super::{Chunk, ChunkSums, half_excess};
 use crate::graph::prior::EdgeRule;
-use crate::nn::node_function::{Rows, TangentRows};
+use crate::nn::node_function::{Rows, SweptMessages, SweptNode, TangentRows};
 use crate::nn::real::Real;
 use crate::objective::initial_kl::{Normal, initial_kl};
 use crate::objective::path_kl::control;
@@ -50,10 +50,11 @@ impl<R: Real> Chunk<'_, R> {
         }
     }
 
-    /// Prior drift along the path, and the path KL; forwards and backwards in blocks of rows.
+    /// Prior drift along the path, and the path KL.
     ///
-    /// The path does not depend on the prior drift, so it is evaluated once the path is known: for
-    /// many points in time at once, and its activations are never stored.
+    /// The path does not depend on the prior drift, so it is evaluated once the path is known: messages
+    /// node by node, and all that follows forwards and backwards in blocks of rows, so that activations
+    /// are never stored.
     pub(super) fn compare_with_prior(
         &self,
         work: &mut ChunkWorkspace<R>,
@@ -62,12 +63,72 @@ impl<R: Real> Chunk<'_, R> {
     ) {
         let d = self.n_variables();
         work.grad_drift_strengths[..self.series.len() * d * d].fill(R::ZERO);
+        self.send_messages(work);
+        let mut first_point = 0;
         for (place, &series) in self.series.iter().enumerate() {
             let n_steps = self.plans[series].n_steps();
             for first_step in (0..n_steps).step_by(times_per_block(d)) {
                 let n_times = times_per_block(d).min(n_steps - first_step);
-                self.compare_block(work, grads, sums, (place, first_step, n_times));
+                let first = first_point + first_step;
+                self.compare_block(work, grads, sums, (place, first_step, n_times), first);
             }
+            first_point += n_steps;
+        }
+        self.reverse_messages(work, grads);
+    }
+
+    /// Messages of all nodes at all points `[node, point]`; the points of a series follow each other.
+    fn send_messages(&self, work: &mut ChunkWorkspace<R>) {
+        let (d, n_points) = (self.n_variables(), work.layout.n_step_rows());
+        let e = self.model.process.drift.sizes().embedding;
+        let mut point = 0;
+        for (place, &series) in self.series.iter().enumerate() {
+            for step in 0..self.plans[series].n_steps() {
+                let from = work.layout.state_row(step, place) * d;
+                for node in 0..d {
+                    work.prior_inputs[node * n_points + point] = work.states[from + node];
+                }
+                point += 1;
+            }
+        }
+        for node in 0..d {
+            let points = node * n_points..(node + 1) * n_points;
+            let out = &mut work.prior_messages[points.start * e..points.end * e];
+            self.swept(node).messages(&work.prior_inputs[points], &mut work.sweep, out);
+        }
+    }
+
+    /// From the messages' adjoints to those of the states, and the gradients of the message net.
+    fn reverse_messages(&self, work: &mut ChunkWorkspace<R>, grads: &mut [R]) {
+        let (d, n_points) = (self.n_variables(), work.layout.n_step_rows());
+        let e = self.model.process.drift.sizes().embedding;
+        for node in 0..d {
+            let points = node * n_points..(node + 1) * n_points;
+            let grad_messages = &work.grad_prior_messages[points.start * e..points.end * e];
+            let inputs = &work.prior_inputs[points.clone()];
+            let grad_inputs = &mut work.grad_prior_inputs[points];
+            let pair = (inputs, grad_messages);
+            self.swept(node).backward(grads, pair, &mut work.sweep, grad_inputs);
+        }
+        let mut point = 0;
+        for (place, &series) in self.series.iter().enumerate() {
+            for step in 0..self.plans[series].n_steps() {
+                let to = work.layout.state_row(step, place) * d;
+                for node in 0..d {
+                    work.grad_states[to + node] += work.grad_prior_inputs[node * n_points + point];
+                }
+                point += 1;
+            }
+        }
+    }
+
+    fn swept(&self, node: usize) -> SweptNode<'_, R> {
+        SweptNode {
+            function: &self.model.process.drift,
+            parameters: self.parameters,
+            weights: &self.shared.drift,
+            bends: &self.shared.drift_bends,
+            node,
         }
     }
 
@@ -77,37 +138,27 @@ impl<R: Real> Chunk<'_, R> {
         grads: &mut [R],
         sums: &mut ChunkSums,
         (place, first_step, n_times): (usize, usize, usize),
+        first: usize,
     ) {
         let (d, function) = (self.n_variables(), &self.model.process.drift);
         let (parameters, weights) = (self.parameters, &self.shared.drift);
         let rows = Rows { first: 0, n: n_times * d, per_node: n_times };
         let edges = place * d * d..(place + 1) * d * d;
+        let n_points = work.layout.n_step_rows();
+        let messages = SweptMessages { all: &work.prior_messages, n_points, first };
         let strengths = &work.drift_strengths[edges.clone()];
-        let trace = &mut work.prior_trace;
-        for time in 0..n_times {
-            let from = work.layout.state_row(first_step + time, place) * d;
-            for idx in 0..d {
-                trace.inputs[idx * n_times + time] = work.states[from + idx];
-            }
-        }
-        function.messages(parameters, weights, trace, rows);
-        function.aggregate(strengths, trace, rows);
-        function.combine(parameters, weights, trace, rows);
+        function.aggregate_swept(strengths, messages, &mut work.prior_trace, rows);
+        function.combine(parameters, weights, &mut work.prior_trace, rows);
         work.adjoints.base = 0;
         self.add_path_kl(work, sums, (place, first_step, n_times));
         let (trace, adjoints) = (&work.prior_trace, &mut work.adjoints);
+        function.combine_backward((parameters, grads), trace, adjoints, rows);
+        function.add_combine_gradients(grads, trace, adjoints, rows);
+        let messages = SweptMessages { all: &work.prior_messages, n_points, first };
         let strengths = &work.drift_strengths[edges.clone()];
         let grad_strengths = &mut work.grad_drift_strengths[edges];
-        function.combine_backward((parameters, grads), trace, adjoints, rows);
-        function.aggregate_backward((strengths, grad_strengths), trace, adjoints, rows);
-        function.messages_backward((parameters, grads), weights, trace, adjoints, rows);
-        function.add_gradients(grads, trace, adjoints, rows);
-        for time in 0..n_times {
-            let to = work.layout.state_row(first_step + time, place) * d;
-            for idx in 0..d {
-                work.grad_states[to + idx] += adjoints.inputs[idx * n_times + time];
-            }
-        }
+        let messages = (messages, &mut work.grad_prior_messages[..]);
+        function.aggregate_swept_backward((strengths, grad_strengths), messages, adjoints, rows);
     }
 
     /// The path KL of a block, and the adjoints of the drifts and the diffusion it compares.
@@ -160,7 +211,8 @@ impl<R: Real> Chunk<'_, R> {
             }
             let rows = Rows { first: base, n: end_row * d - base, per_node: 1 };
             let function = &self.model.process.diffusion;
-            function.add_gradients(grads, &work.diffusion_trace, &work.adjoints, rows);
+            function.add_message_gradients(grads, &work.diffusion_trace, &work.adjoints, rows);
+            function.add_combine_gradients(grads, &work.diffusion_trace, &work.adjoints, rows);
             end = start;
         }
         let len = work.layout.n_step_rows() * d;
