@@ -18,7 +18,7 @@ const LEAST_GAIN: f64 = 1.6;
 /// Highest memory use we promise.
 const MOST_MEGABYTES: f64 = 2000.0;
 
-/// One of the two shapes, both with the published widths.
+/// A shape of data, with the paper's width of node functions or the published code's wider one.
 struct Size {
     name: &'static str,
     shape: &'static str,
@@ -30,17 +30,31 @@ struct Size {
     scales: bool,
 }
 
-const SIZES: [Size; 2] = [
+const SIZES: [Size; 4] = [
     Size {
         name: "small",
-        shape: "10 variables, 10 series, 100 steps, width 64",
+        shape: "10 variables, 10 series, 100 steps, width 32",
         n_steps: ["50", "10"],
         least_ratio: 10.0,
         scales: false,
     },
     Size {
+        name: "small-wide",
+        shape: "the same, width 64",
+        n_steps: ["50", "10"],
+        least_ratio: 8.0,
+        scales: false,
+    },
+    Size {
         name: "large",
-        shape: "100 variables, 46 series, 21 steps, width 400",
+        shape: "100 variables, 46 series, 21 steps, width 200",
+        n_steps: ["4", "3"],
+        least_ratio: 1.6,
+        scales: true,
+    },
+    Size {
+        name: "large-wide",
+        shape: "the same, width 400",
         n_steps: ["4", "3"],
         least_ratio: 1.6,
         scales: true,

@@ -1,6 +1,6 @@
 //! Times one training step of the published model: forward, backward, Adam.
 //!
-//! `step_speed small|large [--threads N] [--steps N] [--write FOLDER]` prints one line of JSON. With
+//! `step_speed small|small-wide|large|large-wide [--threads N] [--steps N] [--write FOLDER]` prints one line of JSON. With
 //! `--write`, weights, data and noise are stored for another engine: `tensors.f32` holds all numbers
 //! (little-endian), `index.json` names them.
 
@@ -29,19 +29,22 @@ const SPARSITY: f64 = 200.0;
 const KL_WEIGHT: f64 = 0.5;
 const LEARNING_RATE: f64 = 1e-3;
 
-/// Shape of the data; widths are the published ones.
+/// Shape of the data, and width of the node functions: the paper's, or the published code's wider one.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     n_variables: usize,
     n_series: usize,
     n_steps: usize,
+    width: usize,
 }
 
 impl Size {
     fn named(name: &str) -> Option<Self> {
         match name {
-            "small" => Some(Self { n_variables: 10, n_series: 10, n_steps: 100 }),
-            "large" => Some(Self { n_variables: 100, n_series: 46, n_steps: 21 }),
+            "small" => Some(Self { n_variables: 10, n_series: 10, n_steps: 100, width: 32 }),
+            "small-wide" => Some(Self { width: 64, ..Self::named("small")? }),
+            "large" => Some(Self { n_variables: 100, n_series: 46, n_steps: 21, width: 200 }),
+            "large-wide" => Some(Self { width: 400, ..Self::named("large")? }),
             _ => None,
         }
     }
@@ -58,7 +61,7 @@ impl Size {
             n_variables: self.n_variables,
             node_variant: NodeVariant::Published,
             embedding_size: 32,
-            node_width: None,
+            node_width: Some(self.width),
             hidden_size: 128,
             posterior_layers: 2,
             context_size: 64,
@@ -96,7 +99,7 @@ struct Inputs {
 
 impl Inputs {
     fn new(size: Size) -> Self {
-        let Size { n_variables: d, n_series, n_steps } = size;
+        let Size { n_variables: d, n_series, n_steps, .. } = size;
         let mut uniforms = Noise::new(SEED, Purpose::Graph, 0);
         let logistic = |_| {
             let uniform = uniforms.uniform().max(1e-12);
@@ -113,7 +116,7 @@ impl Inputs {
     }
 
     fn objective(&self) -> anyhow::Result<BatchObjective<f32>> {
-        let Size { n_variables: d, n_series, n_steps } = self.size;
+        let Size { n_variables: d, n_series, n_steps, .. } = self.size;
         let plans = (0..n_series).map(|series| {
             let values = &self.observed[series * n_steps * d..(series + 1) * n_steps * d];
             let values = values.iter().map(|&value| f64::from(value)).collect();
@@ -152,7 +155,7 @@ impl Inputs {
         model: &SimulatedPosterior,
         parameters: &[f32],
     ) -> anyhow::Result<()> {
-        let Size { n_variables: d, n_series, n_steps } = self.size;
+        let Size { n_variables: d, n_series, n_steps, .. } = self.size;
         let mut numbers = parameters.to_vec();
         let mut tensors = serde_json::Map::new();
         for parameter in model.table.parameters() {
