@@ -23,7 +23,7 @@ use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::posterior::bridge::structure::DriftParts;
-use kalman::predictive_log_likelihoods;
+use kalman::predictive_scores;
 
 /// How candidates are chosen.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -203,6 +203,20 @@ pub fn select(
     Ok(Selection { candidates, chosen, unit: Some(folds.unit()) })
 }
 
+/// How each of the settings predicts held-out units; empty where the data cannot be split.
+pub fn held_out(
+    data: &SeriesSet,
+    knowledge: &EdgePrior,
+    tried: &[BridgeSettings],
+    n_folds: usize,
+    observer: &SelectObserver<'_>,
+) -> Result<Vec<CandidateReport>, BridgeError> {
+    let seed = tried.first().map_or(0, |settings| settings.seed);
+    let Some(folds) = Folds::new(data, n_folds, seed)? else { return Ok(Vec::new()) };
+    let tried = tried.iter().map(|settings| settled(data, knowledge, settings));
+    evaluate(&folds, knowledge, &tried.collect::<Result<Vec<_>, _>>()?, observer)
+}
+
 /// The settings with what depends on the data decided once, for all candidates and folds alike.
 fn settled(
     data: &SeriesSet,
@@ -298,7 +312,7 @@ fn predict_fold(
     let mut log_likelihoods = vec![None; n_units];
     // A fold of single rows has no step to predict.
     if let Ok(layout) = BridgeLayout::new(&standardised, step_size) {
-        let found = dynamics.map(|dynamics| predictive_log_likelihoods(&dynamics, &layout));
+        let found = dynamics.map(|dynamics| predictive_scores(&dynamics, &layout));
         for (rows, value) in layout.series().iter().zip(found.unwrap_or_default()) {
             log_likelihoods[rows.series_idx] = value;
         }
