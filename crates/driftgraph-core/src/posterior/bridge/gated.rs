@@ -3,6 +3,8 @@
 //! Effect ij is G_ij A_ij with G_ij ~ Bernoulli(p_ij) and A_ij | G_ij = 1 ~ N(m_ij, t_ij²); the slab
 //! prior of A is N(0, s²) with s learned. Everything the ELBO needs is a moment of p, m and t.
 
+use rayon::prelude::*;
+
 use crate::graph::density::DensityPrior;
 use crate::graph::prior::EdgeRule;
 use crate::nn::parameters::{Init, ParameterTable, Slot};
@@ -65,6 +67,8 @@ impl GatedAdjoints {
 
 /// Deviation of an effect's posterior at the start.
 const FIRST_DEVIATION: f64 = 0.05;
+/// Entries per parallel piece: fixed, so that sums do not depend on the number of threads.
+const CHUNK: usize = 1 << 14;
 /// Slab scales at the start: off the diagonal and on it.
 const FIRST_SLABS: [f64; 2] = [0.2, 0.5];
 
@@ -167,25 +171,33 @@ impl GatedMatrix {
         ] {
             buffer.resize(n, 0.0);
         }
-        for idx in 0..n {
-            let p = match rules[idx] {
-                EdgeRule::Free => logits[idx].sigmoid(),
-                EdgeRule::Forbidden => 0.0,
-                EdgeRule::Required => 1.0,
-            };
-            let deviation_square = (2.0 * log_deviations[idx]).exp();
-            let square = means[idx] * means[idx] + deviation_square;
-            let mean = p * means[idx];
-            out.probabilities[idx] = p;
-            if !self.has_effects {
-                continue;
-            }
-            out.mean[idx] = mean;
-            out.second[idx] = p * square;
-            out.variance[idx] = p * square - mean * mean;
-            out.square[idx] = square;
-            out.deviation_square[idx] = deviation_square;
-        }
+        let chunks = (out.probabilities.par_chunks_mut(CHUNK))
+            .zip(out.mean.par_chunks_mut(CHUNK))
+            .zip(out.second.par_chunks_mut(CHUNK))
+            .zip(out.variance.par_chunks_mut(CHUNK))
+            .zip(out.square.par_chunks_mut(CHUNK))
+            .zip(out.deviation_square.par_chunks_mut(CHUNK));
+        chunks.enumerate().for_each(
+            |(chunk, (((((ps, mean), second), variance), square), spread))| {
+                let first = chunk * CHUNK;
+                for (place, p) in ps.iter_mut().enumerate() {
+                    let idx = first + place;
+                    *p = match rules[idx] {
+                        EdgeRule::Free => logits[idx].sigmoid(),
+                        EdgeRule::Forbidden => 0.0,
+                        EdgeRule::Required => 1.0,
+                    };
+                    if !self.has_effects {
+                        continue;
+                    }
+                    spread[place] = (2.0 * log_deviations[idx]).exp();
+                    square[place] = means[idx] * means[idx] + spread[place];
+                    mean[place] = *p * means[idx];
+                    second[place] = *p * square[place];
+                    variance[place] = second[place] - mean[place] * mean[place];
+                }
+            },
+        );
     }
 
     /// KL of gates and effects from their priors, `prior_weight` on the gates' prior.
@@ -199,32 +211,60 @@ impl GatedMatrix {
         adjoints: &GatedAdjoints,
     ) -> f64 {
         let prior_log_odds = prior.log_odds(&moments.probabilities);
-        let mut grad_slabs = [0.0; 2];
+        let shares: Vec<Share> = (self.entry_grads(grads).enumerate())
+            .map(|(chunk, mut grads)| {
+                let mut share = Share::default();
+                for place in 0..grads.logits.len() {
+                    let idx = chunk * CHUNK + place;
+                    let p = moments.probabilities[idx];
+                    if p == 0.0 && prior.rules()[idx] != EdgeRule::Free {
+                        continue;
+                    }
+                    let mut by_probability = adjoints.probabilities[idx];
+                    if self.has_effects {
+                        let at = (idx, place);
+                        let effect =
+                            self.effect_backward((parameters, &mut grads), moments, adjoints, at);
+                        share.kl += p * effect.slab_kl;
+                        by_probability += effect.by_probability;
+                        share.slabs[self.slab_of(idx)] += effect.by_log_slab;
+                    }
+                    if prior.rules()[idx] == EdgeRule::Free {
+                        let logit = self.edge_logits.of(parameters)[idx];
+                        // Minus the entropy: p logit - softplus(logit), of slope logit by p.
+                        share.kl += p * logit - logit.softplus();
+                        by_probability += logit - prior_weight * prior_log_odds[idx];
+                        grads.logits[place] += p * (1.0 - p) * by_probability;
+                    }
+                }
+                share
+            })
+            .collect();
         let mut kl = -prior_weight * prior.expected_log_prior(&moments.probabilities);
-        for idx in 0..self.means.len() {
-            let p = moments.probabilities[idx];
-            if p == 0.0 && prior.rules()[idx] != EdgeRule::Free {
-                continue;
+        for share in shares {
+            kl += share.kl;
+            for (grad, sum) in self.log_slabs.of_mut(grads).iter_mut().zip(share.slabs) {
+                *grad += sum;
             }
-            let mut by_probability = adjoints.probabilities[idx];
-            if self.has_effects {
-                let effect = self.effect_backward((parameters, grads), moments, adjoints, idx);
-                kl += p * effect.slab_kl;
-                by_probability += effect.by_probability;
-                grad_slabs[self.slab_of(idx)] += effect.by_log_slab;
-            }
-            if prior.rules()[idx] == EdgeRule::Free {
-                let logit = self.edge_logits.of(parameters)[idx];
-                // Minus the entropy: p logit - softplus(logit), of slope logit by p.
-                kl += p * logit - logit.softplus();
-                by_probability += logit - prior_weight * prior_log_odds[idx];
-                self.edge_logits.of_mut(grads)[idx] += p * (1.0 - p) * by_probability;
-            }
-        }
-        for (grad, sum) in self.log_slabs.of_mut(grads).iter_mut().zip(grad_slabs) {
-            *grad += sum;
         }
         kl
+    }
+
+    /// The gradients of the entries' own parameters, chunk by chunk.
+    fn entry_grads<'a>(
+        &self,
+        grads: &'a mut [f64],
+    ) -> impl IndexedParallelIterator<Item = EntryGrads<'a>> {
+        let n = self.means.len();
+        let in_a_row = self.means.offset == self.edge_logits.offset + n
+            && self.log_deviations.offset == self.means.offset + n;
+        assert!(in_a_row, "the three were added one after the other");
+        let (logits, rest) = grads[self.edge_logits.offset..].split_at_mut(n);
+        let (means, rest) = rest.split_at_mut(n);
+        let chunks = (logits.par_chunks_mut(CHUNK))
+            .zip(means.par_chunks_mut(CHUNK))
+            .zip(rest[..n].par_chunks_mut(CHUNK));
+        chunks.map(|((logits, means), log_deviations)| EntryGrads { logits, means, log_deviations })
     }
 
     /// Position of an entry's slab scale.
@@ -235,10 +275,10 @@ impl GatedMatrix {
     /// Adds the gradients of one effect's mean and deviation, given its gate's probability.
     fn effect_backward(
         &self,
-        (parameters, grads): (&[f64], &mut [f64]),
+        (parameters, grads): (&[f64], &mut EntryGrads<'_>),
         moments: &GatedMoments,
         adjoints: &GatedAdjoints,
-        idx: usize,
+        (idx, place): (usize, usize),
     ) -> Effect {
         let p = moments.probabilities[idx];
         let mean = self.means.of(parameters)[idx];
@@ -251,14 +291,28 @@ impl GatedMatrix {
         let by_second = adjoints.second[idx] + adjoints.variance[idx];
         let by_mean = adjoints.mean[idx] - 2.0 * moments.mean[idx] * adjoints.variance[idx];
         let by_square = p * (2.0 * by_second + precision);
-        self.means.of_mut(grads)[idx] += p * by_mean + mean * by_square;
-        self.log_deviations.of_mut(grads)[idx] += deviation_square * by_square - p;
+        grads.means[place] += p * by_mean + mean * by_square;
+        grads.log_deviations[place] += deviation_square * by_square - p;
         Effect {
             slab_kl,
             by_probability: mean * by_mean + square * by_second + slab_kl,
             by_log_slab: p * (1.0 - square * precision),
         }
     }
+}
+
+/// Gradients of one chunk of entries.
+struct EntryGrads<'a> {
+    logits: &'a mut [f64],
+    means: &'a mut [f64],
+    log_deviations: &'a mut [f64],
+}
+
+/// What one chunk of entries adds to what all share.
+#[derive(Default)]
+struct Share {
+    kl: f64,
+    slabs: [f64; 2],
 }
 
 /// One effect's share of the divergence and of the gradients it has in common with others.

@@ -50,6 +50,13 @@ pub struct Workspace {
     pub(super) transition: TransitionGrads,
 }
 
+impl Workspace {
+    /// Lagged edge probabilities of the last evaluation, `[source, target]`.
+    pub fn edge_probabilities(&self) -> &[f64] {
+        &self.lagged.probabilities
+    }
+}
+
 /// Which part of the model a parameter belongs to; parts learn at their own rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterPart {

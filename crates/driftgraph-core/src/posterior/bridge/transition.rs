@@ -28,7 +28,11 @@ use crate::nn::kernels::{View, add_into, add_product, product, vectorised};
 use spread::{spread_variances, spread_variances_backward};
 
 /// Steps per parallel piece: fixed, so that sums do not depend on the number of threads.
-const PIECE: usize = 256;
+///
+/// Batches of many variables have few steps, and still should occupy several threads.
+fn piece_steps(n_variables: usize) -> usize {
+    if n_variables < 256 { 256 } else { 64 }
+}
 
 /// What is common to all steps of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -177,13 +181,14 @@ pub fn transition_surprise(
     surprise
 }
 
-/// Cuts the gradient buffers into pieces of [`PIECE`] steps.
+/// Cuts the gradient buffers into pieces of [`piece_steps`].
 fn pieces<'a>(
     grads: &'a mut TransitionGrads,
     by_variances: &'a mut [f64],
     d: usize,
 ) -> Vec<PieceRows<'a>> {
-    let size = PIECE * d;
+    let n_steps = piece_steps(d);
+    let size = n_steps * d;
     let mut drift = grads.extra.drift.chunks_mut(size);
     let mut variance = grads.extra.variance.chunks_mut(size);
     let mut log_scale = grads.extra.log_scale.chunks_mut(size);
@@ -191,7 +196,7 @@ fn pieces<'a>(
     rows.zip(by_variances.chunks_mut(size))
         .enumerate()
         .map(|(idx, ((by_inputs, by_increments), by_variances))| PieceRows {
-            first: idx * PIECE,
+            first: idx * n_steps,
             by_inputs,
             by_increments,
             by_variances,

@@ -3,11 +3,15 @@
 //! Kingma and Ba (2015), arXiv:1412.6980, with decays 0.9 and 0.99: gradients of the bridge have little
 //! noise, and training is short.
 
+use rayon::prelude::*;
+
 use crate::nn::kernels::vectorised;
 
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.99;
 const EPSILON: f64 = 1e-8;
+/// Entries per parallel piece.
+const CHUNK: usize = 1 << 15;
 
 /// Bias corrections after a number of steps.
 #[derive(Debug, Clone, Copy)]
@@ -32,19 +36,24 @@ pub(super) fn adam_step(
 ) {
     let rate = rate / correction.first;
     let root = correction.second.sqrt();
-    vectorised(
-        #[inline(always)]
-        || {
-            let moments = first.iter_mut().zip(second.iter_mut());
-            for ((parameter, &grad), (first, second)) in
-                parameters.iter_mut().zip(gradient).zip(moments)
-            {
-                *first = BETA_1 * *first + (1.0 - BETA_1) * grad;
-                *second = BETA_2 * *second + (1.0 - BETA_2) * grad * grad;
-                *parameter -= rate * *first / (second.sqrt() / root + EPSILON);
-            }
-        },
-    );
+    let chunks = (parameters.par_chunks_mut(CHUNK))
+        .zip(gradient.par_chunks(CHUNK))
+        .zip(first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK)));
+    chunks.for_each(|((parameters, gradient), (first, second))| {
+        vectorised(
+            #[inline(always)]
+            || {
+                let moments = first.iter_mut().zip(second.iter_mut());
+                for ((parameter, &grad), (first, second)) in
+                    parameters.iter_mut().zip(gradient).zip(moments)
+                {
+                    *first = BETA_1 * *first + (1.0 - BETA_1) * grad;
+                    *second = BETA_2 * *second + (1.0 - BETA_2) * grad * grad;
+                    *parameter -= rate * *first / (second.sqrt() / root + EPSILON);
+                }
+            },
+        );
+    });
 }
 
 /// Rows of a buffer that learn only when a batch touches them, each with its own step count.

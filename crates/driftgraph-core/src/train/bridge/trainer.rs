@@ -36,7 +36,7 @@ pub struct BridgeProgress {
     pub terms: ElboTerms,
     /// Share of the largest learning rates.
     pub rate: f64,
-    /// Σ of the lagged edge probabilities.
+    /// Σ of the lagged edge probabilities before the step.
     pub expected_edges: f64,
     /// What was not finite, when the step was not applied and the one before it undone.
     pub undone: Option<&'static str>,
@@ -260,7 +260,7 @@ impl BridgeTrainer {
             cycle: cycle.number,
             terms,
             rate: cycle.rate(step),
-            expected_edges: self.edge_probabilities().iter().sum(),
+            expected_edges: self.work.edge_probabilities().iter().sum(),
             undone,
         })
     }
