@@ -74,18 +74,31 @@ struct Run<'a> {
     failures: Vec<String>,
 }
 
+/// A cell that is due.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    variant: &'a Variant,
+    method: Method,
+    seed: u64,
+    sample: &'a Sample,
+    /// Of data and truth.
+    fingerprint: &'a str,
+}
+
 impl Run<'_> {
     fn all_cells(&mut self) -> anyhow::Result<()> {
-        for variant in &self.plan.variants {
-            for seed in 0..self.plan.n_seeds {
-                let due = |method: &Method| seed < self.plan.seeds(variant, *method);
-                let methods: Vec<Method> = self.plan.methods.iter().copied().filter(due).collect();
+        let plan = self.plan;
+        for variant in &plan.variants {
+            for seed in 0..plan.n_seeds {
+                let due = |method: &Method| seed < plan.seeds(variant, *method);
+                let methods: Vec<Method> = plan.methods.iter().copied().filter(due).collect();
                 if methods.is_empty() {
                     continue;
                 }
-                let sample = sample(&variant.source, seed, self.args)?;
+                let sample = &sample(&variant.source, seed, self.args)?;
+                let fingerprint = &sample_fingerprint(sample);
                 for method in methods {
-                    self.cell(variant, method, seed, &sample)?;
+                    self.one_cell(Task { variant, method, seed, sample, fingerprint });
                     if interrupted() {
                         return Ok(());
                     }
@@ -95,48 +108,32 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Finds or computes one cell; what cannot be computed is remembered and does not stop the others.
-    fn cell(
-        &mut self,
-        variant: &Variant,
-        method: Method,
-        seed: u64,
-        sample: &Sample,
-    ) -> anyhow::Result<()> {
-        let name = format!("{}, {}, seed {seed}", variant.name, method.word());
-        let bridge = self.cells.iter().find(|cell| {
-            (cell.variant.as_str(), cell.method.as_str(), cell.seed)
-                == (variant.name.as_str(), Method::Bridge.word(), seed)
-        });
-        let done = work::prepare(method, variant, seed, self.args, bridge)
-            .and_then(|prepared| self.find_or_compute(variant, method, seed, sample, prepared));
-        match done {
+    /// Finds or computes a cell; one that cannot be computed is remembered and does not stop the others.
+    fn one_cell(&mut self, task: Task<'_>) {
+        match self.find_or_compute(task) {
             Ok(Some(cell)) => self.cells.push(cell),
             Ok(None) => {}
             Err(error) => {
+                let Task { variant, method, seed, .. } = task;
+                let name = format!("{}, {}, seed {seed}", variant.name, method.word());
                 printer::note(&format!("{name}: failed: {error:#}"));
                 self.failures.push(name);
+                self.pace.failed();
             }
         }
-        Ok(())
     }
 
     /// The result of a cell; `None` if the user asked to stop before it was complete.
-    fn find_or_compute(
-        &mut self,
-        variant: &Variant,
-        method: Method,
-        seed: u64,
-        sample: &Sample,
-        prepared: Prepared,
-    ) -> anyhow::Result<Option<CellResult>> {
-        let fingerprint = sample_fingerprint(sample);
+    fn find_or_compute(&mut self, task: Task<'_>) -> anyhow::Result<Option<CellResult>> {
+        let Task { variant, method, seed, sample, fingerprint } = task;
+        let bridge = self.cells.iter().find(|cell| cell.is(&variant.name, Method::Bridge, seed));
+        let prepared = work::prepare(method, variant, seed, self.args, bridge)?;
         let input = CellInput {
             experiment: self.args.name.word(),
             variant: &variant.name,
             method: method.word(),
             seed,
-            fingerprint: &fingerprint,
+            fingerprint,
             settings: &prepared.settings,
         };
         let key = input.key();
@@ -145,42 +142,47 @@ impl Run<'_> {
             return Ok(Some(cell));
         }
         let bar = self.pace.begin(&variant.name, method, seed);
-        let (start, cpu_start) = (Instant::now(), cpu_seconds());
         let tell = |what: &str| bar.set_message(what.to_owned());
+        let (start, cpu_start) = (Instant::now(), cpu_seconds());
         let found = work::find(&prepared.work, sample, self.plan.self_edges, &tell);
-        bar.finish_and_clear();
-        let Some(found) = found? else { return Ok(None) };
         let seconds = start.elapsed().as_secs_f64();
         let cpu_seconds = cpu_seconds().zip(cpu_start).map(|(end, start)| end - start);
-        let data = &sample.data;
-        let cell = CellResult {
+        bar.finish_and_clear();
+        let Some(found) = found? else { return Ok(None) };
+        let cell = self.result(task, (key, prepared), &found, (seconds, cpu_seconds))?;
+        self.store.keep(&cell, sample.data.variables(), &found)?;
+        self.pace.finished(&cell, cell.scores(self.plan.self_edges).metrics.auroc);
+        Ok(Some(cell))
+    }
+
+    fn result(
+        &self,
+        task: Task<'_>,
+        (key, prepared): (String, Prepared),
+        found: &Found,
+        (seconds, cpu_seconds): (f64, Option<f64>),
+    ) -> anyhow::Result<CellResult> {
+        let data = &task.sample.data;
+        Ok(CellResult {
             key,
-            experiment: input.experiment.to_owned(),
-            variant: variant.name.clone(),
-            method: method.word().to_owned(),
-            seed,
+            experiment: self.args.name.word().to_owned(),
+            variant: task.variant.name.clone(),
+            method: task.method.word().to_owned(),
+            seed: task.seed,
             driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
             program: self.program.clone(),
             command: prepared.command,
             settings: prepared.settings,
-            fingerprint,
+            fingerprint: task.fingerprint.to_owned(),
             n_series: data.n_series(),
             n_variables: data.n_variables(),
             n_rows: data.n_rows(),
-            with_self_edges: scores(&found, sample, SelfEdges::Kept)?,
-            without_self_edges: scores(&found, sample, SelfEdges::Dropped)?,
+            with_self_edges: scores(found, task.sample, SelfEdges::Kept)?,
+            without_self_edges: scores(found, task.sample, SelfEdges::Dropped)?,
             seconds,
             cpu_seconds,
-            details: found.details,
-        };
-        let mut columns = Vec::new();
-        if let Some(probabilities) = &found.probabilities {
-            columns.push(("probability", probabilities.matrix().to_vec()));
-        }
-        columns.push(("score", found.ranking.matrix().to_vec()));
-        self.store.keep(&cell, data.variables(), (&found.ranking, &columns))?;
-        self.pace.finished(&cell, cell.scores(self.plan.self_edges).metrics.auroc);
-        Ok(Some(cell))
+            details: found.details.clone(),
+        })
     }
 
     fn write_tables(&self) -> anyhow::Result<()> {
@@ -194,7 +196,7 @@ impl Run<'_> {
             (calibration.markdown(), calibration.csv()?, json!(calibration))
         } else {
             let rows = table::rows(self.plan, &self.cells);
-            (table::markdown(&rows), table::csv(&rows)?, json!(rows))
+            (table::markdown(&rows, self.plan.self_edges), table::csv(&rows)?, json!(rows))
         };
         let text = format!("{head}{text}\n{}\n", self.made_by());
         self.store.write("table.md", &text)?;

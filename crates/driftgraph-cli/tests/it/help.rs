@@ -7,7 +7,7 @@ use crate::Sandbox;
 #[test]
 fn the_first_page_lists_every_command() {
     let help = Sandbox::new().stdout("--help");
-    for command in ["demo", "check", "score", "generate", "baseline"] {
+    for command in ["demo", "check", "fit", "score", "generate", "baseline", "experiment"] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{help}");
     }
     assert!(help.contains("Start with:\n  driftgraph demo"), "{help}");
@@ -274,6 +274,11 @@ fn help_of_demo() {
     Example:
       driftgraph demo
     ");
+}
+
+#[test]
+fn help_of_experiment() {
+    assert_snapshot!(Sandbox::new().stdout("experiment --help"), @"");
 }
 
 #[test]

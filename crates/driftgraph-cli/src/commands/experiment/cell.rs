@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use driftgraph_core::EdgeScores;
 use driftgraph_core::fitted::calibration::Reliability;
 use driftgraph_core::fitted::score::{GraphMetrics, SelfEdges};
 use driftgraph_data::edges::write_edges;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::work::Found;
+use crate::args::Method;
 use crate::output::write_file;
 
 /// Changes whenever older results mean something else.
@@ -72,6 +73,11 @@ pub(super) struct CellResult {
 }
 
 impl CellResult {
+    /// Whether this is the cell of a variant, method and seed.
+    pub(super) fn is(&self, variant: &str, method: Method, seed: u64) -> bool {
+        (self.variant.as_str(), self.method.as_str(), self.seed) == (variant, method.word(), seed)
+    }
+
     pub(super) fn scores(&self, self_edges: SelfEdges) -> &Scores {
         match self_edges {
             SelfEdges::Kept => &self.with_self_edges,
@@ -169,10 +175,15 @@ impl Store {
         &self,
         cell: &CellResult,
         variables: &[String],
-        (ranking, columns): (&EdgeScores, &[(&str, Vec<f64>)]),
+        found: &Found,
     ) -> anyhow::Result<()> {
+        let mut columns = Vec::new();
+        if let Some(probabilities) = &found.probabilities {
+            columns.push(("probability", probabilities.matrix().to_vec()));
+        }
+        columns.push(("score", found.ranking.matrix().to_vec()));
         let edges = self.folder.join("edges").join(format!("{}.csv", cell.key));
-        write_file(&edges, |out| write_edges(out, variables, ranking, columns))?;
+        write_file(&edges, |out| write_edges(out, variables, &found.ranking, &columns))?;
         let text = serde_json::to_string_pretty(cell)?;
         write_file(&self.cell_file(&cell.key), |out| writeln!(out, "{text}"))
     }

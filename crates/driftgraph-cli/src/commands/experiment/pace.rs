@@ -56,6 +56,11 @@ impl Pace {
         self.done(cell);
     }
 
+    /// A cell that could not be computed.
+    pub(super) fn failed(&mut self) {
+        self.left.pop_front();
+    }
+
     /// A cell that is finished now.
     pub(super) fn finished(&mut self, cell: &CellResult, auroc: Option<f64>) {
         self.done(cell);

@@ -91,10 +91,7 @@ fn rows_of(
         // A seed counts where every part has it.
         let n_planned = plan.seeds(parts[0], method);
         let find = |variant: &Variant, seed: u64| {
-            cells.iter().find(|cell| {
-                (cell.variant.as_str(), cell.method.as_str(), cell.seed)
-                    == (variant.name.as_str(), method.word(), seed)
-            })
+            cells.iter().find(|cell| cell.is(&variant.name, method, seed))
         };
         let complete = |seed: u64| parts.iter().map(|part| find(part, seed)).collect();
         let seeds: Vec<Vec<&CellResult>> = (0..n_planned).filter_map(complete).collect();
@@ -193,10 +190,10 @@ fn note(method: Method, seeds: &[Vec<&CellResult>]) -> String {
 }
 
 /// The table for readers: the paper's convention, and the AUROC under the other.
-pub(super) fn markdown(rows: &[Row]) -> String {
-    let (own, other) = match rows.first().map(|row| row.self_edges) {
-        Some(SelfEdges::Dropped) => ("dropped", "kept"),
-        _ => ("kept", "dropped"),
+pub(super) fn markdown(rows: &[Row], self_edges: SelfEdges) -> String {
+    let (own, other) = match self_edges {
+        SelfEdges::Dropped => ("dropped", "kept"),
+        SelfEdges::Kept => ("kept", "dropped"),
     };
     let mut text = format!(
         "Self edges are {own}, as in the paper; one column has the AUROC with self edges {other}.\n\n\
