@@ -17,14 +17,14 @@ use super::duration;
 /// Writes DIR/table.md and DIR/table.csv, and for every cell (data, method, seed) DIR/cells/KEY.json
 /// and DIR/edges/KEY.csv. Finished cells are not computed again, unless data, settings or version
 /// have changed: after Ctrl-C the same command goes on where it stopped. True graphs only score
-/// results; no method sees them.
+/// results; no method sees them, and what --oracle chooses by them is marked.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
 Examples:
   driftgraph experiment lorenz --out results/lorenz
-  driftgraph experiment netsim --data benchmarks --methods bridge,scotch-paper --budget 1h --out netsim
+  driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
   driftgraph experiment glycolysis --quick --out try"
 )]
 pub(crate) struct ExperimentArgs {

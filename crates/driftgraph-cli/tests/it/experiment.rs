@@ -33,10 +33,14 @@ fn rows(table: &str, start: &str) -> Vec<Vec<String>> {
 
 /// Values of a column of a CSV table.
 fn column(table: &str, name: &str) -> Vec<String> {
-    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let header = lines.next().unwrap();
-    let idx = header.iter().position(|column| *column == name).unwrap();
-    lines.map(|cells| cells[idx].to_owned()).collect()
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    let idx = reader.headers().unwrap().iter().position(|column| column == name).unwrap();
+    reader.records().map(|record| record.unwrap()[idx].to_owned()).collect()
+}
+
+/// How many cells were computed, as progress tells.
+fn n_computed(progress: &str) -> usize {
+    progress.lines().filter(|line| line.starts_with("cell ")).count()
 }
 
 /// A small table of three variables that move, and its truth.
@@ -106,17 +110,17 @@ fn the_best_candidate_by_the_truth_is_never_worse_than_the_chosen_one() {
 fn a_restart_computes_only_what_is_missing() {
     let sandbox = Sandbox::new();
     let line = "experiment lorenz --quick --seeds 1 --methods ridge,var --out out";
-    assert_eq!(sandbox.progress(line).matches("cell ").count(), 6);
+    assert_eq!(n_computed(&sandbox.progress(line)), 6);
     let before = sandbox.cells("out");
     let table = sandbox.read("out/table.md");
-    assert!(!sandbox.progress(line).contains("cell "), "everything is finished");
+    assert_eq!(n_computed(&sandbox.progress(line)), 0);
     assert_eq!(sandbox.read("out/table.md"), table);
 
-    let lost = before.iter().next().unwrap();
+    let lost = before.iter().find(|name| name.starts_with("lorenz_p0.3_var_seed0")).unwrap();
     std::fs::remove_file(sandbox.path(&format!("out/cells/{lost}"))).unwrap();
     let progress = sandbox.progress(line);
-    assert!(progress.contains("cell 1 of 6: p = 0.3") || progress.contains("p = 0"), "{progress}");
-    assert_eq!(progress.matches("cell ").count(), 1, "{progress}");
+    assert!(progress.starts_with("cell 4 of 6: p = 0.3, var, seed 0: "), "{progress}");
+    assert_eq!(n_computed(&progress), 1, "{progress}");
     assert_eq!(sandbox.cells("out"), before);
 }
 
@@ -233,7 +237,9 @@ fn fixed_data_are_read_from_a_folder_and_simple_methods_run_once() {
         serde_json::from_str::<serde_json::Value>(&cell).unwrap()["n_rows"].as_u64().unwrap()
     };
     assert_eq!(rows_left("netsim_p0_var_seed0"), 84);
-    assert!(rows_left("netsim_p0.2_var_seed0") < 84);
+    // Of 21 times none is dropped at p = 0.2 in one of a hundred patterns; these are two.
+    let left = [0, 1].map(|seed| rows_left(&format!("netsim_p0.2_var_seed{seed}")));
+    assert!(left.iter().any(|&n_rows| n_rows < 84) && left[0] != left[1], "{left:?}");
 }
 
 #[test]
@@ -269,8 +275,21 @@ fn what_cannot_be_done_is_said_before_anything_is_computed() {
             String::from_utf8_lossy(&output.stderr)
         )
     };
-    assert_snapshot!(run("experiment netsim --out out"), @"");
-    assert_snapshot!(run("experiment netsim --data . --out out"), @"");
-    assert_snapshot!(run("experiment lorenz --methods var --oracle --out out"), @"");
-    assert_snapshot!(run("experiment calibration --methods ridge --out out"), @"");
+    assert_snapshot!(run("experiment netsim --out out"), @r"
+    exit 2
+    error: `netsim` needs data that are not part of this program; name their folder with `--data DIR`
+    ");
+    assert_snapshot!(run("experiment netsim --data . --out out"), @r"
+    exit 2
+    error: the data folder `.` has no folder `netsim`
+    ");
+    assert_snapshot!(run("experiment lorenz --methods var --oracle --out out"), @r"
+    exit 2
+    error: `--oracle` needs the method `bridge`, whose candidates it judges
+    ");
+    assert_snapshot!(run("experiment calibration --methods ridge --out out"), @r"
+    exit 2
+    error: `calibration` looks at the probabilities of `bridge`, not at `ridge`
+    ");
+    assert!(!sandbox.path("out/table.md").exists());
 }
