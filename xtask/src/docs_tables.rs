@@ -93,7 +93,8 @@ fn first_difference(page: &str, wanted: &str) -> Option<(usize, String, String)>
         return None;
     }
     let (page, wanted): (Vec<&str>, Vec<&str>) = (page.lines().collect(), wanted.lines().collect());
-    let line = (0..).find(|&idx| page.get(idx) != wanted.get(idx) || idx >= page.len())?;
+    let line = (0..page.len()).find(|&idx| page.get(idx) != wanted.get(idx));
+    let line = line.unwrap_or(page.len());
     let text = |lines: &[&str]| lines.get(line).map_or("(end of file)", |text| *text).to_owned();
     Some((line + 1, text(&page), text(&wanted)))
 }

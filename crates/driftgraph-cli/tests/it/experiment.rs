@@ -204,7 +204,7 @@ fn calibration_adds_up_over_systems() {
         let gaps = bins.map(|bin| (edges[bin] - predicted[bin] * pairs[bin]).abs());
         // Products and quotients of a few thousand, rounded once each.
         assert!((gaps.sum::<f64>() / pairs[all] - ece[all]).abs() < 1e-9, "{csv}");
-        let name = ["without self edges", "with self edges"][idx];
+        let name = ["dropped", "kept"][idx];
         let row = &rows(&table, &format!("| {name}"))[0];
         assert_eq!(row[4], format!("{:.3}", ece[all]));
     }

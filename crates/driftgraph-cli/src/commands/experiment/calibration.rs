@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use driftgraph_core::fitted::calibration::{N_BINS, Reliability};
+use driftgraph_core::fitted::calibration::{N_BINS, Reliability, ReliabilityBin};
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_report::{ReliabilityCurve, ReliabilityPoint, reliability_svg};
 use serde::Serialize;
@@ -35,18 +35,17 @@ impl Calibration {
         }
     }
 
+    /// Self edges dropped, then kept.
     fn conventions(&self) -> [(&'static str, &Reliability); 2] {
-        [
-            ("without self edges", &self.without_self_edges),
-            ("with self edges", &self.with_self_edges),
-        ]
+        [("dropped", &self.without_self_edges), ("kept", &self.with_self_edges)]
     }
 
     /// The table for readers: errors first, then the bins.
     pub(super) fn markdown(&self) -> String {
-        let mut text = "| pairs | systems | pairs | true edges | ECE | Brier score | log loss |\n\
+        let mut text =
+            "| self edges | systems | pairs | true edges | ECE | Brier score | log loss |\n\
                         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-            .replacen("pairs", "which pairs", 1);
+                .to_owned();
         for (name, reliability) in self.conventions() {
             let _ = writeln!(
                 text,
@@ -60,7 +59,7 @@ impl Calibration {
             );
         }
         text.push_str(
-            "\n| probability | mean probability | share of true edges | pairs | with self edges: mean probability | share of true edges | pairs |\n\
+            "\n| probability | self edges dropped: mean probability | share of true edges | pairs | kept: mean probability | share of true edges | pairs |\n\
              | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         );
         for idx in 0..N_BINS {
@@ -80,62 +79,41 @@ impl Calibration {
 
     /// The table for programs: one line per bin, and one for all bins together.
     pub(super) fn csv(&self) -> anyhow::Result<String> {
-        let mut table = csv::Writer::from_writer(Vec::new());
-        table.write_record([
-            "self_edges",
-            "probability",
-            "predicted",
-            "observed",
-            "pairs",
-            "edges",
-            "ece",
-            "brier",
-            "log_loss",
-        ])?;
+        let mut text =
+            "self_edges,probability,predicted,observed,pairs,edges,ece,brier,log_loss\n".to_owned();
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        for (name, reliability) in self.conventions() {
-            let self_edges = if name.starts_with("without") { "dropped" } else { "kept" };
+        for (self_edges, reliability) in self.conventions() {
             for (idx, bin) in reliability.bins.iter().enumerate() {
-                let counts = [bin.n_pairs, bin.n_edges].map(|count| count.to_string());
-                let [pairs, edges] = &counts;
                 let (predicted, observed) = (number(bin.predicted()), number(bin.observed()));
-                table.write_record([
-                    self_edges,
-                    &range(idx),
-                    &predicted,
-                    &observed,
-                    pairs,
-                    edges,
-                    "",
-                    "",
-                    "",
-                ])?;
+                let counts = format!("{},{}", bin.n_pairs, bin.n_edges);
+                let range = range(idx);
+                writeln!(text, "{self_edges},{range},{predicted},{observed},{counts},,,")?;
             }
-            let counts = [reliability.n_pairs(), reliability.n_edges()];
-            let [pairs, edges] = &counts.map(|count| count.to_string());
             let errors =
                 [reliability.calibration_error(), reliability.brier(), reliability.log_loss()];
-            let [ece, brier, log_loss] = &errors.map(number);
-            table.write_record([self_edges, "all", "", "", pairs, edges, ece, brier, log_loss])?;
+            let counts = format!("{},{}", reliability.n_pairs(), reliability.n_edges());
+            writeln!(text, "{self_edges},all,,,{counts},{}", errors.map(number).join(","))?;
         }
-        Ok(String::from_utf8(table.into_inner()?)?)
+        Ok(text)
     }
 
-    /// The bins without self edges as a picture.
+    /// The bins as a picture.
     pub(super) fn picture(&self) -> anyhow::Result<String> {
-        let points = |reliability: &Reliability| {
-            let point = |bin: &driftgraph_core::fitted::calibration::ReliabilityBin| {
-                Some(ReliabilityPoint {
-                    predicted: bin.predicted()?,
-                    observed: bin.observed()?,
-                    count: bin.n_pairs,
-                })
-            };
-            reliability.bins.iter().filter_map(point).collect::<Vec<_>>()
+        let point = |bin: &ReliabilityBin| {
+            Some(ReliabilityPoint {
+                predicted: bin.predicted()?,
+                observed: bin.observed()?,
+                count: bin.n_pairs,
+            })
         };
-        let curves = self
-            .conventions()
-            .map(|(name, reliability)| ReliabilityCurve { name, points: points(reliability) });
+        let curve = |name, reliability: &Reliability| ReliabilityCurve {
+            name,
+            points: reliability.bins.iter().filter_map(point).collect(),
+        };
+        let curves = [
+            curve("without self edges", &self.without_self_edges),
+            curve("with self edges", &self.with_self_edges),
+        ];
         Ok(reliability_svg(&curves, "How often edges of a probability are there")?)
     }
 }

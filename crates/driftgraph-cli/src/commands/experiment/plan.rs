@@ -14,6 +14,10 @@ const NETWORKS: [(&str, PaperFigure); 5] = [
     ("Yeast3", PaperFigure { auroc: 0.594, deviation: 0.001 }),
 ];
 
+/// The rows that average the networks of one size.
+const LARGE_MEAN: &str = "100 genes, mean of five";
+const SMALL_MEAN: &str = "10 genes, mean of five";
+
 /// The paper's mean over the five networks of 100 genes.
 const MEAN_OF_NETWORKS: PaperFigure = PaperFigure { auroc: 0.677, deviation: 0.026 };
 
@@ -90,7 +94,7 @@ impl Plan {
         let mut variants = variants(args.name);
         if args.quick {
             // The large networks take minutes, however short the training.
-            variants.retain(|variant| variant.group != Some("100 genes, mean of five"));
+            variants.retain(|variant| variant.group != Some(LARGE_MEAN));
             for variant in &mut variants {
                 variant.paper = None;
             }
@@ -102,11 +106,11 @@ impl Plan {
     pub(super) fn seeds(&self, variant: &Variant, method: Method) -> u64 {
         if variant.varies(method) { self.n_seeds } else { 1 }
     }
+}
 
-    /// The paper's figure of a row that averages variants.
-    pub(super) fn paper_mean(&self, group: &str) -> Option<PaperFigure> {
-        (group == "100 genes, mean of five").then_some(MEAN_OF_NETWORKS)
-    }
+/// The paper's figure of a row that averages variants.
+pub(super) fn paper_mean(group: &str) -> Option<PaperFigure> {
+    (group == LARGE_MEAN).then_some(MEAN_OF_NETWORKS)
 }
 
 fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<Method>> {
@@ -190,7 +194,7 @@ fn glycolysis() -> Vec<Variant> {
 fn dream3() -> Vec<Variant> {
     let large = NETWORKS.map(|(network, figure)| Variant {
         name: format!("{network}, 100 genes"),
-        group: Some("100 genes, mean of five"),
+        group: Some(LARGE_MEAN),
         source: Source::Dream3 { n_genes: 100, network },
         paper_options: match network {
             "Yeast2" => &["--preset", "paper-dream3", "--learning-rate", "0.0005"],
@@ -201,7 +205,7 @@ fn dream3() -> Vec<Variant> {
     });
     let small = NETWORKS.map(|(network, _)| Variant {
         name: format!("{network}, 10 genes"),
-        group: Some("10 genes, mean of five"),
+        group: Some(SMALL_MEAN),
         source: Source::Dream3 { n_genes: 10, network },
         paper_options: &["--preset", "paper-dream3"],
         paper: None,

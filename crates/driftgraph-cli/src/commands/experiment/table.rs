@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use driftgraph_core::fitted::calibration::Reliability;
 use driftgraph_core::fitted::score::SelfEdges;
 use serde::Serialize;
 
 use super::cell::CellResult;
-use super::plan::{PaperFigure, Plan, Variant};
+use super::plan::{PaperFigure, Plan, Variant, paper_mean};
 use crate::args::Method;
 
 /// The metrics of a table, in its order.
@@ -98,7 +99,7 @@ fn rows_of(
         if seeds.is_empty() {
             continue;
         }
-        let paper = if let [only] = parts { only.paper } else { plan.paper_mean(name) };
+        let paper = if let [only] = parts { only.paper } else { paper_mean(name) };
         for self_edges in conventions {
             let as_in_the_paper = self_edges == plan.self_edges;
             rows.push(Row {
@@ -149,9 +150,9 @@ fn values(cell: &CellResult, self_edges: SelfEdges) -> Values {
         metrics.f1,
         metrics.tpr,
         metrics.fdr,
-        reliability.and_then(|reliability| reliability.calibration_error()),
-        reliability.and_then(|reliability| reliability.brier()),
-        reliability.and_then(|reliability| reliability.log_loss()),
+        reliability.and_then(Reliability::calibration_error),
+        reliability.and_then(Reliability::brier),
+        reliability.and_then(Reliability::log_loss),
     ]
 }
 
