@@ -5,6 +5,7 @@
 mod bench;
 mod bench_load;
 mod bench_step;
+mod docs_tables;
 mod equations;
 mod licences;
 mod shell;
@@ -26,6 +27,12 @@ enum Command {
     Test,
     /// Check that code and paper/EQUATIONS.md name the same equations
     Equations,
+    /// Copy the tables of results/ into docs/accuracy.md
+    DocsTables {
+        /// Change nothing; fail if they differ
+        #[arg(long)]
+        check: bool,
+    },
     /// Measure speed beside other programs; never part of the checks
     #[command(subcommand)]
     Bench(bench::Benchmark),
@@ -35,6 +42,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
         Command::Equations => equations::check(),
+        Command::DocsTables { check } => docs_tables::run(check),
         Command::Bench(benchmark) => bench::run(benchmark),
     }
 }

@@ -1,7 +1,7 @@
 //! Every check there is, in the order in which they are likely to fail.
 
 use crate::shell::{cargo, root, run, say};
-use crate::{equations, licences};
+use crate::{docs_tables, equations, licences};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
@@ -9,6 +9,7 @@ pub(crate) fn run_checks() -> anyhow::Result<()> {
     let lints =
         ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
     equations::check()?;
+    docs_tables::run(true)?;
     run("lints", &mut cargo(&lints))?;
     tell_benchmark_data();
     run("tests", &mut cargo(&["test", "--workspace", "--all-features"]))?;

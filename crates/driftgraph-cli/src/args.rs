@@ -1,5 +1,7 @@
 //! What the user typed, word for word, with the help text.
 
+mod experiment;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use driftgraph_core::train::preset::Preset;
 use driftgraph_data::edges::Orientation;
 use driftgraph_data::{Duplicates, ReadOptions};
 
+pub(crate) use self::experiment::{ExperimentArgs, ExperimentName, Method};
 use crate::settings::{BRIDGE, SettingsArgs};
 
 /// Who drives whom? Learns directed graphs, cycles included, from tables of measurements over time
@@ -37,6 +40,7 @@ pub(crate) enum Command {
     Score(ScoreArgs),
     Generate(GenerateArgs),
     Baseline(BaselineArgs),
+    Experiment(ExperimentArgs),
 }
 
 /// Show what the tool does, on the glycolysis system, whose true graph is known

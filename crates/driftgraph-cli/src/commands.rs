@@ -3,6 +3,7 @@
 mod baseline;
 mod check;
 mod demo;
+mod experiment;
 mod fit;
 mod generate;
 mod score;
@@ -23,6 +24,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Score(args) => score::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Baseline(args) => baseline::run(&args),
+        Command::Experiment(args) => experiment::run(&args),
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod cpu_time;
 mod diagnostics;
 mod output;
 mod pictures;

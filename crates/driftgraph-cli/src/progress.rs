@@ -21,14 +21,21 @@ use crate::printer;
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Makes the first Ctrl-C (or SIGTERM) end the fit in order, and the second end the program.
-pub(crate) fn catch_interrupts() -> anyhow::Result<()> {
-    ctrlc::set_handler(|| {
+///
+/// `message` says what will become of the work done so far.
+pub(crate) fn catch_interrupts(message: &'static str) -> anyhow::Result<()> {
+    ctrlc::set_handler(move || {
         if INTERRUPTED.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-        printer::note("\nstopping after this step; what was learned so far will be saved");
+        printer::note(&format!("\nstopping after this step; {message}"));
     })?;
     Ok(())
+}
+
+/// Whether the user has asked to stop.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
 }
 
 /// Why a fit ended.
@@ -159,7 +166,7 @@ impl FitObserver for Follower {
             self.write_log(report, trainer);
         }
         self.show(report);
-        if INTERRUPTED.load(Ordering::SeqCst) {
+        if interrupted() {
             self.ending = Ending::Interrupted;
             return ControlFlow::Break(());
         }
@@ -257,7 +264,7 @@ impl BridgeFollower {
         // Choosing may take half of the time, the final fits need the rest.
         let choosing = matches!(event, SelectEvent::Candidate { .. });
         let budget = self.budget.map(|budget| if choosing { budget / 2 } else { budget });
-        let ending = if INTERRUPTED.load(Ordering::SeqCst) {
+        let ending = if interrupted() {
             Ending::Interrupted
         } else if budget.is_some_and(|budget| self.elapsed() >= budget) {
             Ending::OutOfTime

@@ -42,4 +42,10 @@ pub enum ReportError {
         /// The threshold.
         threshold: f64,
     },
+    /// A number that should be a probability.
+    #[error("a probability or a share must lie between 0 and 1, found {value}")]
+    NotAProbability {
+        /// The number.
+        value: f64,
+    },
 }

@@ -33,3 +33,4 @@ pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;
 pub use svg::graph::{EdgeSelection, GraphOptions, graph_svg};
 pub use svg::heatmap::heatmap_svg;
+pub use svg::reliability::{ReliabilityCurve, ReliabilityPoint, reliability_svg};

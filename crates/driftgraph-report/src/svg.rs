@@ -6,4 +6,5 @@ pub(crate) mod graph;
 pub(crate) mod heatmap;
 mod legend;
 mod page;
+pub(crate) mod reliability;
 mod text;

@@ -126,13 +126,16 @@ fn dropping_stream(series: usize) -> u64 {
 
 /// What is seen of `clean`: every cell with its noise, without what is dropped.
 ///
-/// The noise of a cell does not depend on what is dropped.
-pub(crate) fn observe(
+/// The noise of a cell does not depend on what is dropped. `clean` may be measured data too, to see
+/// what a method makes of them with more holes.
+pub fn observe(
     clean: &SeriesSet,
     noise: MeasurementNoise,
     dropping: Dropping,
     seed: u64,
 ) -> Result<SeriesSet, SystemError> {
+    noise.check()?;
+    dropping.check()?;
     let deviations = noise.deviations(clean);
     let mut observed = Vec::with_capacity(clean.n_series());
     for (idx, series) in clean.series().iter().enumerate() {

@@ -1,6 +1,6 @@
 //! `fit`: learns a posterior over graphs and the process behind the data, into a run folder.
 
-mod bridge;
+pub(super) mod bridge;
 mod simulated;
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
     plan.check_edges(loaded.data.variables())?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0));
     let threads = threads.build().context("cannot start the threads")?;
-    catch_interrupts()?;
+    catch_interrupts("what was learned so far will be saved")?;
     let folder = open_folder(args)?;
     let job = Job { args, loaded: &loaded, folder: &folder, truth };
     threads.install(|| match &plan {

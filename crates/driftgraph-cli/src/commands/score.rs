@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use driftgraph_core::fitted::score::{GraphMetrics, MetricOptions, SelfEdges, graph_metrics};
+use driftgraph_core::{CoreError, EdgeScores, SignatureGraph};
 use driftgraph_data::edges::{EdgeTable, read_edges};
 
 use crate::args::ScoreArgs;
@@ -27,14 +28,7 @@ pub(crate) fn run(args: &ScoreArgs) -> anyhow::Result<ExitCode> {
             ranking_only: !are_probabilities(&edges),
             ..MetricOptions::new(self_edges)
         };
-        let ranked = graph_metrics(&ranking, &graph, options)?;
-        // Where probabilities round to 1, the scores beside them still tell edges apart.
-        Ok::<_, anyhow::Error>(GraphMetrics {
-            auroc: ranked.auroc,
-            auprc: ranked.auprc,
-            precision_at_k: ranked.precision_at_k,
-            ..graph_metrics(&scores, &graph, options)?
-        })
+        ranked_metrics(&scores, &ranking, &graph, options)
     };
     if args.json {
         let self_edges = args.self_edges.map_or(SelfEdges::Kept, Into::into);
@@ -47,6 +41,23 @@ pub(crate) fn run(args: &ScoreArgs) -> anyhow::Result<ExitCode> {
     };
     printer::data(&describe(&columns))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Metrics of scores (or probabilities) whose order is better told by another column.
+pub(crate) fn ranked_metrics(
+    scores: &EdgeScores,
+    ranking: &EdgeScores,
+    truth: &SignatureGraph,
+    options: MetricOptions,
+) -> Result<GraphMetrics, CoreError> {
+    let ranked = graph_metrics(ranking, truth, options)?;
+    // Where probabilities round to 1, the scores beside them still tell edges apart.
+    Ok(GraphMetrics {
+        auroc: ranked.auroc,
+        auprc: ranked.auprc,
+        precision_at_k: ranked.precision_at_k,
+        ..graph_metrics(scores, truth, options)?
+    })
 }
 
 /// A run folder holds its edges under a fixed name.

@@ -7,7 +7,7 @@ use crate::Sandbox;
 #[test]
 fn the_first_page_lists_every_command() {
     let help = Sandbox::new().stdout("--help");
-    for command in ["demo", "check", "score", "generate", "baseline"] {
+    for command in ["demo", "check", "fit", "score", "generate", "baseline", "experiment"] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{help}");
     }
     assert!(help.contains("Start with:\n  driftgraph demo"), "{help}");
@@ -273,6 +273,76 @@ fn help_of_demo() {
 
     Example:
       driftgraph demo
+    ");
+}
+
+#[test]
+fn help_of_experiment() {
+    assert_snapshot!(Sandbox::new().stdout("experiment --help"), @r"
+    Make a table of the paper, with ours, the paper's figures and simple methods side by side
+
+    lorenz, glycolysis: simulated as in the paper, one data set per seed.
+    dream3, netsim: read from --data; the seed is that of the fit, and of the times dropped.
+    calibration: edge probabilities on simulated sparse linear systems, one per seed.
+
+    Writes DIR/table.md and DIR/table.csv, and for every cell (data, method, seed) DIR/cells/KEY.json
+    and DIR/edges/KEY.csv. Finished cells are not computed again, unless data, settings or version
+    have changed: after Ctrl-C the same command goes on where it stopped. True graphs only score
+    results; no method sees them, and what --oracle chooses by them is marked.
+
+    Usage: driftgraph experiment [OPTIONS] --out <DIR> <NAME>
+
+    Arguments:
+      <NAME>
+              Which table
+              
+              [possible values: lorenz, glycolysis, dream3, netsim, calibration]
+
+    Options:
+          --data <DIR>
+              Folder with the benchmark data [default: the environment variable DRIFTGRAPH_DATA]
+
+          --seeds <N>
+              Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
+
+          --methods <A,B,...>
+              Methods, separated by commas [default: all but scotch-paper; calibration: bridge]
+
+              Possible values:
+              - bridge:              Our default fit: settings chosen without the truth
+              - scotch-paper:        The simulated posterior with the paper's settings, as far as
+                --budget allows
+              - partial-correlation: Absolute partial correlation
+              - ridge:               Ridge regression of rates of change on levels
+              - var:                 First-order vector autoregression
+
+          --oracle
+              Also say what the best candidate that bridge tried would have got, judged by the truth
+
+          --budget <TIME>
+              Longest time of one cell of scotch-paper, e.g. 90s, 10m or 2h
+              
+              [default: 10m]
+
+          --quick
+              Small data and short training, to try the command: its figures mean nothing
+
+          --jobs <N>
+              Cores to use; cells run one after the other [default: all]
+
+          --out <DIR>
+              Folder to write to
+
+          --json
+              Print the table as one JSON object
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      driftgraph experiment lorenz --out results/lorenz
+      driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
+      driftgraph experiment glycolysis --quick --out try
     ");
 }
 

@@ -4,6 +4,7 @@ mod baseline;
 mod check;
 mod demo;
 mod errors;
+mod experiment;
 mod fit;
 mod generate;
 mod help;

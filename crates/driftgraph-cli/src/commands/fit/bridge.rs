@@ -48,10 +48,9 @@ pub(super) fn run(job: &Job<'_>, plan: &BridgePlan) -> anyhow::Result<ExitCode> 
 
 fn learned(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending) -> Learned {
     let first = &ensemble.members()[0];
-    let n_variables = first.variables().len();
     let lagged = ensemble.lagged_log_odds();
     let instant = ensemble.instant_log_odds();
-    let probabilities = influence_probabilities(&lagged, instant.as_deref(), n_variables);
+    let (ranking, probabilities) = ranking_and_probabilities(ensemble);
     let mut columns = vec![
         ("probability_lagged", sigmoids(&lagged)),
         ("effect", first.lagged_effects().to_vec()),
@@ -60,8 +59,6 @@ fn learned(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending
         columns.push(("probability_instantaneous", sigmoids(instant)));
     }
     columns.push(("disagreement", ensemble.disagreement()));
-    let ranking = EdgeScores::from_matrix(n_variables, ensemble.combined_scores())
-        .expect("log-odds of a fit are numbers");
     Learned {
         ranking,
         probabilities,
@@ -70,6 +67,18 @@ fn learned(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending
         description: description(ensemble, selection),
         remarks: remarks(ensemble, selection, ending),
     }
+}
+
+/// What ranks the edges, and the probability of any influence of source on target.
+pub(in crate::commands) fn ranking_and_probabilities(
+    ensemble: &EnsembleFit,
+) -> (EdgeScores, Vec<f64>) {
+    let n_variables = ensemble.members()[0].variables().len();
+    let (lagged, instant) = (ensemble.lagged_log_odds(), ensemble.instant_log_odds());
+    let probabilities = influence_probabilities(&lagged, instant.as_deref(), n_variables);
+    let ranking = EdgeScores::from_matrix(n_variables, ensemble.combined_scores())
+        .expect("log-odds of a fit are numbers");
+    (ranking, probabilities)
 }
 
 /// Probability of any influence: lagged, or within a step in either direction.

@@ -3,10 +3,8 @@
 use serde::Serialize;
 
 use super::{SelfEdges, ratio};
+use crate::fitted::calibration::{N_BINS, bin_of};
 use crate::{CoreError, EdgeScores, SignatureGraph};
-
-/// Number of equally wide bins of the calibration error.
-const N_BINS: usize = 10;
 
 /// Pairs that share one score.
 #[derive(Debug)]
@@ -164,10 +162,8 @@ impl Ranking {
         // (share - mean) x n = true edges - sum of scores, bin by bin.
         let mut excess = [0.0; N_BINS];
         for group in &self.groups {
-            // Bins are closed on the right; 0 belongs to the first.
-            let bin =
-                (1..N_BINS).take_while(|&edge| group.score > edge as f64 / N_BINS as f64).count();
-            excess[bin] += group.n_edges as f64 - group.n_pairs as f64 * group.score;
+            excess[bin_of(group.score)] +=
+                group.n_edges as f64 - group.n_pairs as f64 * group.score;
         }
         let sum: f64 = excess.iter().map(|excess| excess.abs()).sum();
         (self.n_pairs > 0).then(|| sum / self.n_pairs as f64)

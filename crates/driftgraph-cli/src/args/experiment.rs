@@ -1,0 +1,125 @@
+//! What can be asked of `experiment`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use driftgraph_baselines::Baseline;
+
+use super::duration;
+
+/// Make a table of the paper, with ours, the paper's figures and simple methods side by side
+///
+/// lorenz, glycolysis: simulated as in the paper, one data set per seed.
+/// dream3, netsim: read from --data; the seed is that of the fit, and of the times dropped.
+/// calibration: edge probabilities on simulated sparse linear systems, one per seed.
+///
+/// Writes DIR/table.md and DIR/table.csv, and for every cell (data, method, seed) DIR/cells/KEY.json
+/// and DIR/edges/KEY.csv. Finished cells are not computed again, unless data, settings or version
+/// have changed: after Ctrl-C the same command goes on where it stopped. True graphs only score
+/// results; no method sees them, and what --oracle chooses by them is marked.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  driftgraph experiment lorenz --out results/lorenz
+  driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
+  driftgraph experiment glycolysis --quick --out try"
+)]
+pub(crate) struct ExperimentArgs {
+    /// Which table
+    #[arg(value_name = "NAME", value_enum)]
+    pub(crate) name: ExperimentName,
+    /// Folder with the benchmark data [default: the environment variable DRIFTGRAPH_DATA]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: Option<u64>,
+    /// Methods, separated by commas [default: all but scotch-paper; calibration: bridge]
+    #[arg(long, value_name = "A,B,...", value_enum, value_delimiter = ',')]
+    pub(crate) methods: Vec<Method>,
+    /// Also say what the best candidate that bridge tried would have got, judged by the truth
+    #[arg(long)]
+    pub(crate) oracle: bool,
+    /// Longest time of one cell of scotch-paper, e.g. 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
+    pub(crate) budget: Duration,
+    /// Small data and short training, to try the command: its figures mean nothing
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Cores to use; cells run one after the other [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Folder to write to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Print the table as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The tables that can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExperimentName {
+    Lorenz,
+    Glycolysis,
+    Dream3,
+    Netsim,
+    Calibration,
+}
+
+impl ExperimentName {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Lorenz => "lorenz",
+            Self::Glycolysis => "glycolysis",
+            Self::Dream3 => "dream3",
+            Self::Netsim => "netsim",
+            Self::Calibration => "calibration",
+        }
+    }
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Method {
+    /// Our default fit: settings chosen without the truth
+    Bridge,
+    /// The best of the candidates that `Bridge` tried, chosen by the truth; asked for by `--oracle`.
+    #[value(skip)]
+    Oracle,
+    /// The simulated posterior with the paper's settings, as far as --budget allows
+    ScotchPaper,
+    /// Absolute partial correlation
+    PartialCorrelation,
+    /// Ridge regression of rates of change on levels
+    Ridge,
+    /// First-order vector autoregression
+    Var,
+}
+
+impl Method {
+    /// The name in files.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Bridge => "bridge",
+            Self::Oracle => "bridge-oracle",
+            Self::ScotchPaper => "scotch-paper",
+            Self::PartialCorrelation | Self::Ridge | Self::Var => {
+                self.baseline().map_or("", Baseline::name)
+            }
+        }
+    }
+
+    /// The simple method of this name.
+    pub(crate) fn baseline(self) -> Option<Baseline> {
+        match self {
+            Self::Bridge | Self::Oracle | Self::ScotchPaper => None,
+            Self::PartialCorrelation => Some(Baseline::PartialCorrelation),
+            Self::Ridge => Some(Baseline::Ridge),
+            Self::Var => Some(Baseline::Var),
+        }
+    }
+}

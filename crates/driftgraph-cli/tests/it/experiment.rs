@@ -1,0 +1,295 @@
+//! `experiment`: tables made cell by cell, kept, and never computed twice.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use insta::assert_snapshot;
+
+use crate::Sandbox;
+
+impl Sandbox {
+    /// Names of the finished cells in a folder.
+    fn cells(&self, folder: &str) -> BTreeSet<String> {
+        let files = std::fs::read_dir(self.path(folder).join("cells")).unwrap();
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    /// Standard error of a command that must succeed.
+    fn progress(&self, line: &str) -> String {
+        let output = self.output(line);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{line}: {text}");
+        text
+    }
+}
+
+/// The cells of a Markdown table's rows that begin as said.
+fn rows(table: &str, start: &str) -> Vec<Vec<String>> {
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    table.lines().filter(|line| line.starts_with(start)).map(cells).collect()
+}
+
+/// Values of a column of a CSV table.
+fn column(table: &str, name: &str) -> Vec<String> {
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    let idx = reader.headers().unwrap().iter().position(|column| column == name).unwrap();
+    reader.records().map(|record| record.unwrap()[idx].to_owned()).collect()
+}
+
+/// How many cells were computed, as progress tells.
+fn n_computed(progress: &str) -> usize {
+    progress.lines().filter(|line| line.starts_with("cell ")).count()
+}
+
+/// A small table of three variables that move, and its truth.
+fn small_data(shift: usize) -> (String, String) {
+    let mut table = "series,time,A,B,C\n".to_owned();
+    for series in 0..4 {
+        for time in 0..21 {
+            let phase = 0.7 * f64::from(time) + f64::from(series) + shift as f64;
+            let values =
+                [phase.sin(), (phase - 0.5).sin() + 0.1 * phase.cos(), (1.7 * phase).cos()];
+            let [a, b, c] = values;
+            let _ = writeln!(table, "{series},{time},{a},{b},{c}");
+        }
+    }
+    (table, "cause,effect\nA,B\nB,C\n".to_owned())
+}
+
+#[test]
+fn a_table_has_every_variant_and_method_with_both_conventions() {
+    let sandbox = Sandbox::new();
+    let line = "experiment lorenz --quick --seeds 2 --methods bridge,ridge --oracle --out out";
+    let shown = sandbox.stdout(line);
+    let table = sandbox.read("out/table.md");
+    assert_eq!(shown, table);
+    assert!(table.starts_with(&format!("`driftgraph {line}`\n")), "{table}");
+    assert!(table.contains("these figures mean nothing"));
+    let all = rows(&table, "| p = ");
+    let labels: Vec<String> = all.iter().map(|cells| cells[..3].join("/")).collect();
+    let expected = ["0", "0.3", "0.6"].into_iter().flat_map(|p| {
+        ["bridge", "bridge-oracle", "ridge"].map(|method| format!("p = {p}/{method}/2"))
+    });
+    assert_eq!(labels, expected.collect::<Vec<_>>());
+    assert!(all[1][12].contains("by the truth, for information only"), "{table}");
+    // Simple scores have no threshold.
+    assert_eq!(all[2][7..10], ["-", "-", "-"]);
+    let csv = sandbox.read("out/table.csv");
+    assert_eq!(column(&csv, "self_edges"), ["kept", "dropped"].repeat(9));
+    assert_eq!(column(&csv, "as_in_the_paper"), ["true", "false"].repeat(9));
+
+    let cells = sandbox.cells("out");
+    assert_eq!(cells.len(), 3 * 3 * 2);
+    for name in cells {
+        let cell: serde_json::Value =
+            serde_json::from_str(&sandbox.read(&format!("out/cells/{name}"))).unwrap();
+        let edges = sandbox.read(&format!("out/edges/{}", name.replace(".json", ".csv")));
+        assert_eq!(edges.lines().count(), 1 + 100, "{name}");
+        assert!(cell["with_self_edges"]["metrics"]["auroc"].is_f64(), "{name}");
+        assert!(cell["command"].as_str().unwrap().starts_with("driftgraph "), "{name}");
+        if cell["method"] == "bridge" {
+            assert!(cell["details"]["selection"]["candidates"].as_array().unwrap().len() > 1);
+        }
+    }
+}
+
+#[test]
+fn the_best_candidate_by_the_truth_is_never_worse_than_the_chosen_one() {
+    let sandbox = Sandbox::new();
+    sandbox.stdout("experiment glycolysis --quick --seeds 1 --methods bridge --oracle --out out");
+    let table = sandbox.read("out/table.md");
+    for pair in rows(&table, "| ").chunks(2).skip(1) {
+        let auroc = |row: &[String]| row[3].parse::<f64>().unwrap();
+        assert!(auroc(&pair[1]) >= auroc(&pair[0]), "{table}");
+    }
+}
+
+#[test]
+fn a_restart_computes_only_what_is_missing() {
+    let sandbox = Sandbox::new();
+    let line = "experiment lorenz --quick --seeds 1 --methods ridge,var --out out";
+    assert_eq!(n_computed(&sandbox.progress(line)), 6);
+    let before = sandbox.cells("out");
+    let table = sandbox.read("out/table.md");
+    assert_eq!(n_computed(&sandbox.progress(line)), 0);
+    assert_eq!(sandbox.read("out/table.md"), table);
+
+    let lost = before.iter().find(|name| name.starts_with("lorenz_p0.3_var_seed0")).unwrap();
+    std::fs::remove_file(sandbox.path(&format!("out/cells/{lost}"))).unwrap();
+    let progress = sandbox.progress(line);
+    assert!(progress.starts_with("cell 4 of 6: p = 0.3, var, seed 0: "), "{progress}");
+    assert_eq!(n_computed(&progress), 1, "{progress}");
+    assert_eq!(sandbox.cells("out"), before);
+}
+
+#[test]
+fn a_changed_setting_makes_another_cell() {
+    let sandbox = Sandbox::new();
+    let line = "experiment glycolysis --quick --seeds 1 --methods scotch-paper --out out --budget";
+    sandbox.stdout(&format!("{line} 50s"));
+    let first = sandbox.cells("out");
+    sandbox.stdout(&format!("{line} 60s"));
+    let both = sandbox.cells("out");
+    assert_eq!((first.len(), both.len()), (2, 4));
+    assert!(both.is_superset(&first));
+    let table = sandbox.read("out/table.md");
+    assert_eq!(rows(&table, "| normalised").len(), 1, "only what was asked for: {table}");
+    assert!(table.contains("epochs 3 of 3"), "{table}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_keeps_what_is_finished_and_says_how_to_go_on() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command("experiment calibration --quick --seeds 100000 --out out");
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let finished = || {
+        let folder = std::fs::read_dir(sandbox.path("out/cells"));
+        folder.is_ok_and(|mut files| {
+            files.any(|file| file.unwrap().path().extension().is_some_and(|end| end == "json"))
+        })
+    };
+    while !finished() {
+        assert!(child.try_wait().unwrap().is_none(), "it must run until it is stopped");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let killed =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("of 100000 cells finished; the same command goes on from there"),
+        "{text}"
+    );
+    assert!(sandbox.read("out/table.md").starts_with("`driftgraph experiment calibration"));
+    // Whatever was written is whole.
+    for name in sandbox.cells("out") {
+        let cell = sandbox.read(&format!("out/cells/{name}"));
+        assert!(serde_json::from_str::<serde_json::Value>(&cell).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn calibration_adds_up_over_systems() {
+    let sandbox = Sandbox::new();
+    let table = sandbox.stdout("experiment calibration --quick --seeds 3 --out out");
+    assert!(sandbox.read("out/reliability.svg").starts_with("<svg"));
+    let csv = sandbox.read("out/table.csv");
+    let numbers = |name: &str| -> Vec<f64> {
+        let text = column(&csv, name);
+        text.iter().map(|value| value.parse().unwrap_or(0.0)).collect()
+    };
+    let (pairs, edges, predicted, ece) =
+        (numbers("pairs"), numbers("edges"), numbers("predicted"), numbers("ece"));
+    let (mut n_pairs, mut n_edges) = ([0.0; 2], [0.0; 2]);
+    for name in sandbox.cells("out") {
+        let cell: serde_json::Value =
+            serde_json::from_str(&sandbox.read(&format!("out/cells/{name}"))).unwrap();
+        for (idx, convention) in ["without_self_edges", "with_self_edges"].iter().enumerate() {
+            let metrics = &cell[convention]["metrics"];
+            n_pairs[idx] += metrics["n_pairs"].as_f64().unwrap();
+            n_edges[idx] += metrics["n_edges"].as_f64().unwrap();
+        }
+    }
+    // Ten bins and their sum, for each convention.
+    for (idx, first) in [0, 11].into_iter().enumerate() {
+        let (bins, all) = (first..first + 10, first + 10);
+        assert_eq!(bins.clone().map(|bin| pairs[bin]).sum::<f64>(), pairs[all]);
+        assert_eq!((pairs[all], edges[all]), (n_pairs[idx], n_edges[idx]));
+        let gaps = bins.map(|bin| (edges[bin] - predicted[bin] * pairs[bin]).abs());
+        // Products and quotients of a few thousand, rounded once each.
+        assert!((gaps.sum::<f64>() / pairs[all] - ece[all]).abs() < 1e-9, "{csv}");
+        let name = ["dropped", "kept"][idx];
+        let row = &rows(&table, &format!("| {name}"))[0];
+        assert_eq!(row[4], format!("{:.3}", ece[all]));
+    }
+}
+
+#[test]
+fn fixed_data_are_read_from_a_folder_and_simple_methods_run_once() {
+    let (table, truth) = small_data(0);
+    let sandbox = Sandbox::with("mine/netsim/sim3_subjects2-6.csv", table);
+    sandbox.write("mine/netsim/sim3.truth.csv", truth);
+    let line = "experiment netsim --data mine --quick --seeds 2 --methods var,bridge --out out";
+    let table = sandbox.stdout(line);
+    let counts: Vec<String> =
+        rows(&table, "| p = ").iter().map(|cells| cells[..3].join("/")).collect();
+    assert_eq!(
+        counts,
+        [
+            "p = 0/var/1",
+            "p = 0/bridge/2",
+            "p = 0.1/var/2",
+            "p = 0.1/bridge/2",
+            "p = 0.2/var/2",
+            "p = 0.2/bridge/2"
+        ]
+    );
+    let rows_left = |name: &str| -> u64 {
+        let cells = sandbox.cells("out");
+        let found = cells.iter().find(|cell| cell.starts_with(name)).unwrap();
+        let cell = sandbox.read(&format!("out/cells/{found}"));
+        serde_json::from_str::<serde_json::Value>(&cell).unwrap()["n_rows"].as_u64().unwrap()
+    };
+    assert_eq!(rows_left("netsim_p0_var_seed0"), 84);
+    // Of 21 times none is dropped at p = 0.2 in one of a hundred patterns; these are two.
+    let left = [0, 1].map(|seed| rows_left(&format!("netsim_p0.2_var_seed{seed}")));
+    assert!(left.iter().any(|&n_rows| n_rows < 84) && left[0] != left[1], "{left:?}");
+}
+
+#[test]
+fn networks_are_averaged_seed_by_seed() {
+    let sandbox = Sandbox::new();
+    for (idx, name) in ["Ecoli1", "Ecoli2", "Yeast1", "Yeast2", "Yeast3"].iter().enumerate() {
+        let (table, truth) = small_data(idx);
+        sandbox.write(&format!("mine/dream3/size10/{name}.csv"), table);
+        sandbox.write(&format!("mine/dream3/size10/{name}.truth.csv"), truth);
+    }
+    sandbox.stdout("experiment dream3 --data mine --quick --methods ridge --out out");
+    let csv = sandbox.read("out/table.csv");
+    let auroc: Vec<f64> =
+        column(&csv, "auroc_mean").iter().map(|value| value.parse().unwrap()).collect();
+    // Two conventions for each of five networks, then for their mean.
+    for convention in 0..2 {
+        let networks = (0..5).map(|idx| auroc[2 * idx + convention]);
+        // Five sums of numbers below 1.
+        assert!((networks.sum::<f64>() / 5.0 - auroc[10 + convention]).abs() < 1e-12, "{csv}");
+    }
+    assert_eq!(column(&csv, "self_edges")[0], "dropped");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_before_anything_is_computed() {
+    let sandbox = Sandbox::new();
+    let run = |line: &str| {
+        let mut command = sandbox.command(line);
+        let output = command.env_remove("DRIFTGRAPH_DATA").output().unwrap();
+        format!(
+            "exit {}\n{}",
+            output.status.code().unwrap(),
+            String::from_utf8_lossy(&output.stderr)
+        )
+    };
+    assert_snapshot!(run("experiment netsim --out out"), @r"
+    exit 2
+    error: `netsim` needs data that are not part of this program; name their folder with `--data DIR`
+    ");
+    assert_snapshot!(run("experiment netsim --data . --out out"), @r"
+    exit 2
+    error: the data folder `.` has no folder `netsim`
+    ");
+    assert_snapshot!(run("experiment lorenz --methods var --oracle --out out"), @r"
+    exit 2
+    error: `--oracle` needs the method `bridge`, whose candidates it judges
+    ");
+    assert_snapshot!(run("experiment calibration --methods ridge --out out"), @r"
+    exit 2
+    error: `calibration` looks at the probabilities of `bridge`, not at `ridge`
+    ");
+    assert!(!sandbox.path("out/table.md").exists());
+}
