@@ -3,8 +3,11 @@
 #![warn(clippy::unwrap_used)]
 
 mod args;
+mod asking;
+mod charts;
 mod commands;
 mod diagnostics;
+mod model_args;
 mod output;
 mod pictures;
 mod printer;

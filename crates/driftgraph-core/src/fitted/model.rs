@@ -160,6 +160,25 @@ impl FittedModel {
         }
     }
 
+    /// How long a series of the fit usually is, in the user's unit of time.
+    ///
+    /// A hundred solver steps where the model does not know its series.
+    pub fn usual_span(&self) -> f64 {
+        let spans = match &self.part {
+            ModelPart::Bridge(part) => {
+                let span = |place: &SeriesPlace| {
+                    let last = place.first_point + place.n_points - 1;
+                    part.times[last] - part.times[place.first_point]
+                };
+                part.series.iter().map(span).filter(|span| *span > 0.0).collect()
+            }
+            ModelPart::Simulated(_) => Vec::new(),
+        };
+        let mut spans: Vec<f64> = spans;
+        spans.sort_by(f64::total_cmp);
+        spans.get(spans.len() / 2).copied().unwrap_or(100.0 * self.step_size())
+    }
+
     /// Mean log-odds over members.
     pub fn log_odds(&self) -> EdgeLogOdds {
         match &self.part {
