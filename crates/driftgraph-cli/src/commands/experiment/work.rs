@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Parser;
 use driftgraph_baselines::Baseline;
 use driftgraph_core::EdgeScores;
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::fitted::score::{MetricOptions, SelfEdges};
 use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::error::FitError;
@@ -21,7 +22,6 @@ use super::cell::{CellResult, Details, Epochs, Judged, Moment};
 use super::plan::Variant;
 use super::sample::Sample;
 use crate::args::{Cli, Command, ExperimentArgs, Method};
-use crate::commands::fit::bridge::ranking_and_probabilities;
 use crate::commands::score::ranked_metrics;
 use crate::progress::interrupted;
 use crate::settings::{BridgePlan, Plan, resolve};
@@ -149,15 +149,15 @@ fn bridge(
     let observer = |event: &SelectEvent<'_>| follow(event, tell);
     let (selection, ensemble) = fit_selected(data, &knowledge, &plan.settings, &observer)?;
     let chosen = &selection.candidates[selection.chosen];
-    let (ranking, probabilities) = ranking_and_probabilities(&ensemble);
+    let model = FittedModel::from_ensemble(&ensemble, &knowledge, data);
     let details = Details {
         chosen: Some(chosen.name.clone()),
         converged: Some(ensemble.converged()),
         selection: Some(serde_json::to_value(&selection)?),
         ..Details::default()
     };
-    let probabilities = EdgeScores::from_matrix(data.n_variables(), probabilities)?;
-    Ok(Found { ranking, probabilities: Some(probabilities), details })
+    let probabilities = EdgeScores::from_matrix(data.n_variables(), model.edge_probabilities())?;
+    Ok(Found { ranking: model.edge_scores(), probabilities: Some(probabilities), details })
 }
 
 /// Fits every candidate to all data and keeps the one that the truth likes best.
@@ -176,8 +176,10 @@ fn oracle(
     for (name, settings) in candidates(cell)? {
         let members = (&settings, plan.settings.ensemble);
         let ensemble = fit_ensemble(data, &knowledge, members, &observer)?;
-        let (ranking, probabilities) = ranking_and_probabilities(&ensemble);
-        let probabilities = EdgeScores::from_matrix(data.n_variables(), probabilities)?;
+        let model = FittedModel::from_ensemble(&ensemble, &knowledge, data);
+        let ranking = model.edge_scores();
+        let probabilities =
+            EdgeScores::from_matrix(data.n_variables(), model.edge_probabilities())?;
         let options = MetricOptions::new(self_edges);
         let auroc = ranked_metrics(&probabilities, &ranking, &sample.truth, options)?.auroc;
         judged.push(Judged { name: name.clone(), auroc });
