@@ -30,6 +30,8 @@ pub enum Purpose {
     Batch = 9,
     /// Bootstrap and permutation draws.
     Resampling = 10,
+    /// Sizes of effects drawn from their posterior.
+    Effects = 11,
 }
 
 /// One stream of random numbers, readable from any position.

@@ -24,6 +24,11 @@ pub(crate) fn ln_beta(a: f64, b: f64) -> f64 {
     libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
 
+/// The share of a standard normal law below x.
+pub(crate) fn normal_cdf(x: f64) -> f64 {
+    0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
+}
+
 /// E|X| of a normal number, with its derivatives by mean and deviation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MeanMagnitude {

@@ -107,13 +107,10 @@ pub struct SeriesSet {
 impl SeriesSet {
     /// Checks that names are unique and that every series has every variable.
     pub fn new(variables: Vec<String>, series: Vec<ObservedSeries>) -> Result<Self, CoreError> {
-        if variables.is_empty() {
-            return Err(CoreError::NoVariables);
-        }
+        check_variables(&variables)?;
         if series.is_empty() {
             return Err(CoreError::NoSeries);
         }
-        check_names("variable", "variables", variables.iter().map(String::as_str))?;
         check_names("series", "series", series.iter().map(ObservedSeries::name))?;
         if let Some(odd) = series.iter().find(|series| series.n_variables != variables.len()) {
             return Err(CoreError::WrongVariableCount {
@@ -177,6 +174,14 @@ impl SeriesSet {
         let series = self.series.iter().map(change).collect();
         Self { variables: self.variables.clone(), series }
     }
+}
+
+/// Refuses names of variables that no set may have.
+pub(crate) fn check_variables(variables: &[String]) -> Result<(), CoreError> {
+    if variables.is_empty() {
+        return Err(CoreError::NoVariables);
+    }
+    check_names("variable", "variables", variables.iter().map(String::as_str))
 }
 
 fn check_names<'a>(

@@ -6,6 +6,7 @@ use super::settings::{CheckedSettings, FitSettings};
 use super::time::TimeScaling;
 use super::trainer::{Trainer, TrainingState, architecture, edge_scores};
 use crate::graph::posterior::edge_probabilities;
+use crate::nn::parameters::ParameterTable;
 use crate::noise::{Noise, Purpose};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::simulated::SimulatedPosterior;
@@ -112,6 +113,12 @@ pub struct FitSummary {
 }
 
 impl Fit {
+    /// Names and shapes of the parameters that a summary asks for.
+    pub fn parameter_table(summary: &FitSummary) -> Result<ParameterTable, FitError> {
+        let model = SimulatedPosterior::new(architecture(&summary.settings, &summary.variables)?);
+        Ok(model.table)
+    }
+
     /// Puts a fit together again from its summary and its parameters.
     pub fn from_parts(summary: FitSummary, parameters: Vec<f32>) -> Result<Self, FitError> {
         let FitSummary { settings, variables, standardizer, time_scaling, last_terms, counters } =

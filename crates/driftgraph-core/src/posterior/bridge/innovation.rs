@@ -78,6 +78,11 @@ impl Innovation {
         }
     }
 
+    /// The law.
+    pub fn law(&self) -> InnovationLaw {
+        self.law
+    }
+
     /// The mixture's slots.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.mixture.into_iter().flatten()
@@ -119,7 +124,7 @@ impl Innovation {
         }
     }
 
-    fn components(&self, parameters: &[f64], variable: usize) -> [Component; 2] {
+    pub(crate) fn components(&self, parameters: &[f64], variable: usize) -> [Component; 2] {
         let [centres, log_deviations, logits] =
             self.mixture.expect("only called for the mixture, which has its slots");
         let at =
@@ -173,11 +178,12 @@ impl Innovation {
     }
 }
 
+/// One component of a mixture, relative to the innovations' scale.
 #[derive(Debug, Clone, Copy)]
-struct Component {
-    centre: f64,
-    log_deviation: f64,
-    log_weight: f64,
+pub(crate) struct Component {
+    pub(crate) centre: f64,
+    pub(crate) log_deviation: f64,
+    pub(crate) log_weight: f64,
 }
 
 #[inline]

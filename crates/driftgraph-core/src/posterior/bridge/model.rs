@@ -160,6 +160,16 @@ impl BridgeModel {
         self.drift_net.iter().chain(&self.diffusion_net)
     }
 
+    /// The node function of the drift, where it has one.
+    pub(crate) fn drift_net(&self) -> Option<&Net> {
+        self.drift_net.as_ref()
+    }
+
+    /// The node function of the diffusion, where it has one.
+    pub(crate) fn diffusion_net(&self) -> Option<&Net> {
+        self.diffusion_net.as_ref()
+    }
+
     /// Whether an evaluation draws states and graphs.
     pub fn is_sampled(&self) -> bool {
         self.nets().next().is_some()

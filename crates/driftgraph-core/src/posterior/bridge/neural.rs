@@ -50,8 +50,8 @@ impl Default for NetSizes {
 
 /// One node function of the process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Net {
-    pub(super) function: NodeFunction,
+pub(crate) struct Net {
+    pub(crate) function: NodeFunction,
     name: &'static str,
     /// Whether every variable sees itself whatever the graph says.
     sees_itself: bool,
@@ -91,7 +91,7 @@ impl Net {
     }
 
     /// Strength of every edge's message, and its derivative by the edge.
-    fn strength(&self, idx: usize, edge: f64) -> (f64, f64) {
+    pub(crate) fn strength(&self, idx: usize, edge: f64) -> (f64, f64) {
         let scale = self.message_scale();
         if self.sees_itself && idx.is_multiple_of(self.function.sizes().n_variables + 1) {
             (scale, 0.0)

@@ -6,7 +6,7 @@ use crate::graph::density::GraphDensity;
 use crate::objective::observation::ObservationNoise;
 
 /// What the process is made of.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BridgeStructure {
     /// Prior of the lagged graph.
     pub density: GraphDensity,

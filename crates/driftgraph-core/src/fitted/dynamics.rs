@@ -1,0 +1,398 @@
+//! Drift and noise of a learned process, for a block of paths at once and in the user's units.
+//!
+//! Both posteriors learn the same kind of step. With z standardised, h the step in the model's time and c the
+//! increment scales, z moves by c d with d (I - B) = h (b + z A + net(z)) + g(z) sqrt(h) e; the process of the
+//! paper has c = 1 and neither A, b nor B.
+
+mod effects;
+mod graphs;
+mod net;
+
+pub(super) use graphs::BlockGraphs;
+pub use graphs::GraphChoice;
+use net::{BlockNet, NetBuffers};
+
+use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
+use crate::graph::posterior::edge_probabilities;
+use crate::nn::real::Real;
+use crate::noise::Noise;
+use crate::objective::observation::ObservationNoise;
+use crate::posterior::bridge::innovation::{Component, InnovationLaw};
+use crate::process::prior::PriorProcess;
+
+/// One member's process.
+#[derive(Debug)]
+pub(super) struct Dynamics {
+    n: usize,
+    means: Vec<f64>,
+    scales: Vec<f64>,
+    /// User units per increment scale: scale times c.
+    units: Vec<f64>,
+    /// The user's time per unit of the model's.
+    time_unit: f64,
+    offsets: Vec<f64>,
+    lagged: Gates,
+    instant: Option<Gates>,
+    drift_net: Option<BlockNet>,
+    diffusion_net: Option<BlockNet>,
+    diffusion: DiffusionForm,
+    law: Law,
+    /// Means and deviations of the initial law, in the user's units.
+    initial: (Vec<f64>, Vec<f64>),
+    noise: (ObservationNoise, Vec<f64>),
+}
+
+/// Edges with effects behind them, each `[source, target]`.
+#[derive(Debug)]
+struct Gates {
+    /// Under this member's q(G), with which its effects were learned.
+    probabilities: Vec<f64>,
+    /// As reported: by the mean log-odds of all members.
+    reported: Vec<f64>,
+    /// Mean and deviation of linear effects given their edges; empty where there are none.
+    effects: Vec<(f64, f64)>,
+}
+
+/// How the diffusion follows from its node function.
+#[derive(Debug)]
+enum DiffusionForm {
+    /// A constant per variable, times the exponential of the node function where there is one.
+    Exponential(Vec<f64>),
+    /// An activation of the paper's process.
+    Activated(PriorProcess),
+}
+
+/// Law of the innovations, in units of the diffusion.
+#[derive(Debug)]
+enum Law {
+    Gaussian,
+    Laplace,
+    Mixture(Vec<[Component; 2]>),
+}
+
+/// Coefficients of a step of all paths of a block, `[path, variable]`, in the user's units.
+#[derive(Debug, Default)]
+pub(super) struct Coefficients {
+    /// Per unit of time.
+    pub(super) drift: Vec<f64>,
+    /// Per square root of time.
+    pub(super) diffusion: Vec<f64>,
+    /// Derivative of each diffusion by its own variable; empty unless asked for.
+    pub(super) derivative: Vec<f64>,
+    standard: Vec<f64>,
+    buffers: [NetBuffers; 2],
+}
+
+impl Dynamics {
+    /// The processes of all members.
+    pub(super) fn of(model: &FittedModel) -> Vec<Self> {
+        match &model.part {
+            ModelPart::Bridge(part) => {
+                (0..part.members.len()).map(|member| Self::bridge(model, part, member)).collect()
+            }
+            ModelPart::Simulated(part) => vec![Self::simulated(model, part)],
+        }
+    }
+
+    fn bridge(model: &FittedModel, part: &BridgePart, member: usize) -> Self {
+        let (bridge, parameters) = (&part.model, &part.members[member].parameters);
+        let n = bridge.n_variables();
+        let odds = model.log_odds();
+        let scaling = model.standardizer();
+        let gates = |matrix: &crate::posterior::bridge::gated::GatedMatrix, rules, odds: &[f64]| {
+            let logits = matrix.edge_logits.of(parameters);
+            let effect = |idx| {
+                let (mean, square) = matrix.effect(parameters, idx);
+                (mean, square.sqrt())
+            };
+            Gates {
+                probabilities: edge_probabilities(logits, rules),
+                reported: super::model::sigmoids(odds),
+                effects: if matrix.has_effects() {
+                    (0..n * n).map(effect).collect()
+                } else {
+                    Vec::new()
+                },
+            }
+        };
+        let log_diffusions = bridge.log_diffusions(parameters);
+        let (initial_means, initial_logs) = bridge.initial_law(parameters);
+        let narrow: Vec<f32> = parameters.iter().map(|&value| value as f32).collect();
+        Self {
+            n,
+            means: scaling.means().to_vec(),
+            scales: scaling.scales().to_vec(),
+            units: bridge
+                .increment_scales()
+                .iter()
+                .zip(scaling.scales())
+                .map(|(c, s)| c * s)
+                .collect(),
+            time_unit: part.time_unit,
+            offsets: bridge.offsets(parameters).to_vec(),
+            lagged: gates(bridge.lagged(), bridge.lagged_prior().rules(), &odds.lagged),
+            instant: bridge
+                .instant()
+                .zip(odds.instant.as_deref())
+                .map(|(matrix, odds)| gates(matrix, bridge.instant_prior().rules(), odds)),
+            drift_net: bridge.drift_net().map(|net| BlockNet::of_bridge(net, &narrow)),
+            diffusion_net: bridge.diffusion_net().map(|net| BlockNet::of_bridge(net, &narrow)),
+            diffusion: DiffusionForm::Exponential(
+                log_diffusions.iter().map(|log| log.exp()).collect(),
+            ),
+            law: match bridge.innovation().law() {
+                InnovationLaw::Gaussian => Law::Gaussian,
+                InnovationLaw::Laplace => Law::Laplace,
+                InnovationLaw::Mixture => Law::Mixture(
+                    (0..n).map(|idx| bridge.innovation().components(parameters, idx)).collect(),
+                ),
+            },
+            initial: in_user_units(model, initial_means, initial_logs),
+            noise: (
+                bridge.structure().noise,
+                noise_scales(model, bridge.log_noise(parameters).iter().map(|log| log.exp())),
+            ),
+        }
+    }
+
+    fn simulated(model: &FittedModel, part: &SimulatedPart) -> Self {
+        let fit = &part.fit;
+        let n = model.n_variables();
+        let posterior = fit.model();
+        let rules = posterior.architecture.edge_prior.rules();
+        let initial = fit.initial_state_prior();
+        let means: Vec<f64> = initial.iter().map(|(mean, _)| *mean).collect();
+        let logs: Vec<f64> = initial.iter().map(|(_, deviation)| deviation.ln()).collect();
+        let probabilities = fit.edge_probabilities();
+        Self {
+            n,
+            means: model.standardizer().means().to_vec(),
+            scales: model.standardizer().scales().to_vec(),
+            units: model.standardizer().scales().to_vec(),
+            time_unit: 1.0 / fit.time_scaling().scale,
+            offsets: vec![0.0; n],
+            lagged: Gates { reported: probabilities.clone(), probabilities, effects: Vec::new() },
+            instant: None,
+            drift_net: Some(BlockNet::of_process(
+                posterior.process,
+                rules,
+                fit.parameters(),
+                false,
+            )),
+            diffusion_net: Some(BlockNet::of_process(
+                posterior.process,
+                rules,
+                fit.parameters(),
+                true,
+            )),
+            diffusion: DiffusionForm::Activated(posterior.process),
+            law: Law::Gaussian,
+            initial: in_user_units(model, &means, &logs),
+            noise: (
+                posterior.architecture.noise,
+                noise_scales(model, fit.noise_scales().into_iter()),
+            ),
+        }
+    }
+
+    /// Number of variables, D.
+    pub(super) fn n_variables(&self) -> usize {
+        self.n
+    }
+
+    /// Means and deviations of the initial law, in the user's units.
+    pub(super) fn initial(&self) -> (&[f64], &[f64]) {
+        (&self.initial.0, &self.initial.1)
+    }
+
+    /// Law and scales of the measurement noise, in the user's units.
+    pub(super) fn measurement_noise(&self) -> (ObservationNoise, &[f64]) {
+        (self.noise.0, &self.noise.1)
+    }
+
+    /// Whether Milstein's step is Euler's, because no diffusion depends on the state.
+    pub(super) fn has_constant_diffusion(&self) -> bool {
+        self.diffusion_net.is_none()
+    }
+
+    /// Whether variables act on each other within a step.
+    pub(super) fn has_instant_effects(&self) -> bool {
+        self.instant.is_some()
+    }
+
+    /// Fills drift and diffusion at the block's states, `[path, variable]` in the user's units.
+    pub(super) fn coefficients(
+        &self,
+        states: &[f64],
+        graphs: &BlockGraphs,
+        out: &mut Coefficients,
+        with_derivative: bool,
+    ) {
+        let n = self.n;
+        let standard = &mut out.standard;
+        standard.clear();
+        standard.extend(
+            states
+                .chunks_exact(n)
+                .flat_map(|row| (0..n).map(|idx| (row[idx] - self.means[idx]) / self.scales[idx])),
+        );
+        out.drift.clear();
+        out.drift.extend(self.offsets.iter().cycle().take(states.len()));
+        graphs.add_linear_drift(standard, n, &mut out.drift);
+        let [drift_buffers, diffusion_buffers] = &mut out.buffers;
+        if let Some(net) = &self.drift_net {
+            net.run(graphs.drift_strengths(), standard, drift_buffers);
+            for (drift, &extra) in out.drift.iter_mut().zip(drift_buffers.outputs()) {
+                *drift += f64::from(extra);
+            }
+        }
+        for row in out.drift.chunks_exact_mut(n) {
+            for (drift, unit) in row.iter_mut().zip(&self.units) {
+                *drift *= unit / self.time_unit;
+            }
+        }
+        self.diffusions(graphs, (standard, diffusion_buffers), &mut out.diffusion);
+        out.derivative.clear();
+        if with_derivative {
+            self.derivatives(graphs, &out.diffusion, diffusion_buffers, &mut out.derivative);
+        }
+    }
+
+    fn diffusions(
+        &self,
+        graphs: &BlockGraphs,
+        (standard, buffers): (&[f64], &mut NetBuffers),
+        out: &mut Vec<f64>,
+    ) {
+        let n = self.n;
+        out.clear();
+        if let Some(net) = &self.diffusion_net {
+            net.run(graphs.diffusion_strengths(), standard, buffers);
+        }
+        match (&self.diffusion, &self.diffusion_net) {
+            (DiffusionForm::Exponential(scales), None) => {
+                out.extend(scales.iter().cycle().take(standard.len()));
+            }
+            (DiffusionForm::Exponential(scales), Some(_)) => {
+                let logs = buffers.outputs().iter().zip(scales.iter().cycle());
+                out.extend(logs.map(|(&log, scale)| scale * f64::from(log).exp()));
+            }
+            (DiffusionForm::Activated(process), _) => {
+                out.extend(buffers.outputs().iter().map(|&output| output.to_f64()));
+                process.activate_diffusion(out);
+            }
+        }
+        let root = self.time_unit.sqrt();
+        for row in out.chunks_exact_mut(n) {
+            for (diffusion, unit) in row.iter_mut().zip(&self.units) {
+                *diffusion *= unit / root;
+            }
+        }
+    }
+
+    /// d diffusion_j / d x_j, in the user's units.
+    fn derivatives(
+        &self,
+        graphs: &BlockGraphs,
+        diffusion: &[f64],
+        buffers: &mut NetBuffers,
+        out: &mut Vec<f64>,
+    ) {
+        out.resize(diffusion.len(), 0.0);
+        let Some(net) = &self.diffusion_net else { return };
+        let root = self.time_unit.sqrt();
+        let slopes = net.own_derivatives(graphs.diffusion_strengths(), buffers);
+        for (idx, out) in out.iter_mut().enumerate() {
+            let variable = idx % self.n;
+            let slope = f64::from(slopes[idx]) / self.scales[variable];
+            *out = slope
+                * match &self.diffusion {
+                    DiffusionForm::Exponential(_) => diffusion[idx],
+                    DiffusionForm::Activated(process) => {
+                        let unit = self.units[variable] / root;
+                        unit * process.diffusion_slope(diffusion[idx] / unit)
+                    }
+                };
+        }
+    }
+
+    /// Fills one step's innovations of a path, in units of its diffusion over the square root of time.
+    pub(super) fn draw_innovations(&self, noise: &mut Noise, out: &mut [f64]) {
+        noise.fill_normal(out);
+        match &self.law {
+            Law::Gaussian => {}
+            // A normal number times the root of twice an exponential one has Laplace's law.
+            Law::Laplace => out.iter_mut().for_each(|value| {
+                *value *= (-2.0 * (1.0 - noise.uniform()).ln()).sqrt();
+            }),
+            Law::Mixture(components) => {
+                let DiffusionForm::Exponential(scales) = &self.diffusion else { return };
+                for ((value, pair), scale) in
+                    out.iter_mut().zip(components).zip(scales.iter().cycle())
+                {
+                    let first = noise.uniform() < pair[0].log_weight.exp();
+                    let component = if first { pair[0] } else { pair[1] };
+                    *value = component.centre / scale + component.log_deviation.exp() * *value;
+                }
+            }
+        }
+    }
+
+    /// Whether a step's innovations need nothing but one normal number per variable.
+    pub(super) fn is_gaussian(&self) -> bool {
+        matches!(self.law, Law::Gaussian)
+    }
+
+    /// Spreads the increments of one path through its effects within a step, in place.
+    pub(super) fn spread(&self, spread: &[f64], increments: &mut [f64]) {
+        let n = self.n;
+        let before: Vec<f64> =
+            increments.iter().zip(&self.units).map(|(d, unit)| d / unit).collect();
+        for (target, out) in increments.iter_mut().enumerate() {
+            let sum: f64 = (0..n).map(|source| before[source] * spread[source * n + target]).sum();
+            *out = sum * self.units[target];
+        }
+    }
+
+    /// Variances of a step's noise per unit of time at one state, effects within the step included.
+    pub(super) fn noise_variances(&self, state: &[f64]) -> Vec<f64> {
+        let mut graphs = BlockGraphs::new(self, GraphChoice::Threshold(0.5), 0, &[0]);
+        // Effects without a solution are left out: their spread stays empty.
+        let _ = graphs.hold(&[]);
+        let mut coefficients = Coefficients::default();
+        self.coefficients(state, &graphs, &mut coefficients, false);
+        let own: Vec<f64> =
+            coefficients.diffusion.iter().map(|g| g * g * self.law_variance()).collect();
+        let Some(spread) = graphs.spread(0) else { return own };
+        let n = self.n;
+        (0..n)
+            .map(|target| {
+                let share = |source: usize| {
+                    let weight =
+                        spread[source * n + target] * self.units[target] / self.units[source];
+                    weight * weight * own[source]
+                };
+                (0..n).map(share).sum()
+            })
+            .collect()
+    }
+
+    /// Variance of an innovation in units of its squared diffusion; a mixture's is near 1.
+    fn law_variance(&self) -> f64 {
+        match self.law {
+            Law::Gaussian | Law::Mixture(_) => 1.0,
+            Law::Laplace => 2.0,
+        }
+    }
+}
+
+fn in_user_units(model: &FittedModel, means: &[f64], logs: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let scaling = model.standardizer();
+    let mut user = means.to_vec();
+    scaling.undo(&mut user);
+    (user, logs.iter().zip(scaling.scales()).map(|(log, scale)| log.exp() * scale).collect())
+}
+
+fn noise_scales(model: &FittedModel, standard: impl Iterator<Item = f64>) -> Vec<f64> {
+    standard.zip(model.standardizer().scales()).map(|(noise, scale)| noise * scale).collect()
+}

@@ -1,0 +1,243 @@
+//! The posterior of the hidden states of the series a model was fitted to, at any time.
+
+use rayon::prelude::*;
+
+use super::dynamics::Dynamics;
+use super::engine::StartLaw;
+use super::error::FittedError;
+use super::law::Law;
+use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
+use crate::SeriesSet;
+use crate::posterior::batch::{BatchObjective, BatchTask};
+use crate::posterior::plan::PlannedSeries;
+use crate::train::noise::StepNoise;
+
+/// Hidden paths of all series.
+pub(super) struct HiddenPaths<'a> {
+    model: &'a FittedModel,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    /// Moments at grid points, and the members' processes for the times between them.
+    Bridge(&'a BridgePart, Vec<Dynamics>),
+    /// Sampled paths.
+    Sampled(Vec<SampledSeries>),
+}
+
+/// Paths of one series in the user's units.
+struct SampledSeries {
+    name: String,
+    times: Vec<f64>,
+    /// `[sample, time, variable]`.
+    states: Vec<f64>,
+}
+
+impl<'a> HiddenPaths<'a> {
+    /// The posterior of the fit; `data` are needed where paths are sampled from them.
+    pub(super) fn new(
+        model: &'a FittedModel,
+        data: Option<&SeriesSet>,
+        (n_samples, seed): (usize, u64),
+    ) -> Result<Self, FittedError> {
+        let kind = match &model.part {
+            ModelPart::Bridge(part) => Kind::Bridge(part, Dynamics::of(model)),
+            ModelPart::Simulated(part) => {
+                let data = data.ok_or(FittedError::NeedsData)?;
+                model.check_data(data)?;
+                Kind::Sampled(sample(model, part, data, (n_samples, seed))?)
+            }
+        };
+        Ok(Self { model, kind })
+    }
+
+    /// Names of the series with a path.
+    pub(super) fn names(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Bridge(part, _) => part.series.iter().map(|place| place.name.clone()).collect(),
+            Kind::Sampled(series) => series.iter().map(|series| series.name.clone()).collect(),
+        }
+    }
+
+    /// Position of a series.
+    pub(super) fn find(&self, name: &str) -> Result<usize, FittedError> {
+        let known = self.names();
+        let found = known.iter().position(|other| other == name);
+        found.ok_or_else(|| FittedError::UnknownSeries { name: name.to_owned(), known })
+    }
+
+    /// Grid times of a series.
+    pub(super) fn times(&self, series: usize) -> &[f64] {
+        match &self.kind {
+            Kind::Bridge(part, _) => {
+                let place = &part.series[series];
+                &part.times[place.first_point..place.first_point + place.n_points]
+            }
+            Kind::Sampled(all) => &all[series].times,
+        }
+    }
+
+    /// The law of each variable at a time of the series, in the user's units.
+    pub(super) fn laws(&self, series: usize, time: f64) -> Result<Vec<Law>, FittedError> {
+        let d = self.model.n_variables();
+        Ok(match self.start_law(series, time)? {
+            StartLaw::Normal(members) => (0..d)
+                .map(|idx| Law::Mixture(members.iter().map(|(m, s)| (m[idx], s[idx])).collect()))
+                .collect(),
+            StartLaw::Samples(states) => (0..d)
+                .map(|idx| Law::of_samples(states.iter().skip(idx).step_by(d).copied().collect()))
+                .collect(),
+            StartLaw::Learned | StartLaw::Fixed(_) => {
+                unreachable!("hidden states have a law of their own")
+            }
+        })
+    }
+
+    /// The joint law of all variables at a time of the series, for paths that start there.
+    pub(super) fn start_law(&self, series: usize, time: f64) -> Result<StartLaw, FittedError> {
+        let times = self.times(series);
+        let (first, last) = (times[0], times[times.len() - 1]);
+        if !(first..=last).contains(&time) {
+            let series = self.names()[series].clone();
+            return Err(FittedError::OutsideSeries { series, time, first, last });
+        }
+        let after = times.partition_point(|&grid| grid < time);
+        let (before, share) = if times[after] == time {
+            (after, 0.0)
+        } else {
+            (after - 1, (time - times[after - 1]) / (times[after] - times[after - 1]))
+        };
+        Ok(match &self.kind {
+            Kind::Bridge(part, dynamics) => {
+                let gap = times.get(before + 1).map_or(0.0, |next| next - times[before]);
+                let at = Between { series, before, share, gap };
+                let laws = (0..dynamics.len())
+                    .map(|member| self.bridge_law(part, (&dynamics[member], member), at));
+                StartLaw::Normal(laws.collect())
+            }
+            Kind::Sampled(all) => {
+                let d = self.model.n_variables();
+                let path = all[series].times.len() * d;
+                let states = all[series].states.chunks_exact(path).flat_map(|path| {
+                    let row = |idx: usize| &path[idx * d..(idx + 1) * d];
+                    let next = row((before + usize::from(share > 0.0)).min(path.len() / d - 1));
+                    let cells = row(before).iter().zip(next);
+                    cells.map(|(now, next)| now + share * (next - now)).collect::<Vec<_>>()
+                });
+                StartLaw::Samples(states.collect())
+            }
+        })
+    }
+
+    /// Means and deviations of one member between two grid points.
+    ///
+    /// Inside a step the process is Brownian motion with a constant drift: given both ends its
+    /// mean lies on the line between them, and its variance is that of a Brownian bridge.
+    fn bridge_law(
+        &self,
+        part: &BridgePart,
+        (dynamics, member): (&Dynamics, usize),
+        at: Between,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let d = self.model.n_variables();
+        let scaling = self.model.standardizer();
+        let place = &part.series[at.series];
+        let paths = &part.members[member].paths;
+        let point = (place.first_point + at.before) * d;
+        let spread = (place.first_spread + at.before) * d;
+        let mut means = paths.means[point..point + d].to_vec();
+        let mut variances: Vec<f64> = (paths.log_deviations[spread..spread + d].iter())
+            .map(|log| (2.0 * log).exp())
+            .collect();
+        if at.share > 0.0 {
+            let (now, next) = (1.0 - at.share, at.share);
+            for idx in 0..d {
+                means[idx] = now * means[idx] + next * paths.means[point + d + idx];
+                let deviation = variances[idx].sqrt();
+                let other = paths.log_deviations[spread + d + idx].exp();
+                let correlation = paths.correlations[spread + idx].tanh();
+                variances[idx] = now * now * variances[idx]
+                    + next * next * other * other
+                    + 2.0 * now * next * correlation * deviation * other;
+            }
+        }
+        scaling.undo(&mut means);
+        for (variance, scale) in variances.iter_mut().zip(scaling.scales()) {
+            *variance *= scale * scale;
+        }
+        if at.share > 0.0 {
+            let inside = at.gap * at.share * (1.0 - at.share);
+            for (variance, own) in variances.iter_mut().zip(dynamics.noise_variances(&means)) {
+                *variance += inside * own;
+            }
+        }
+        (means, variances.into_iter().map(f64::sqrt).collect())
+    }
+}
+
+/// A place between two grid points of a series.
+#[derive(Clone, Copy)]
+struct Between {
+    series: usize,
+    before: usize,
+    /// Share of the way to the next point.
+    share: f64,
+    /// Time to the next point.
+    gap: f64,
+}
+
+/// Paths drawn from the simulated posterior.
+fn sample(
+    model: &FittedModel,
+    part: &SimulatedPart,
+    data: &SeriesSet,
+    (n_samples, seed): (usize, u64),
+) -> Result<Vec<SampledSeries>, FittedError> {
+    let fit = &part.fit;
+    let (settings, clock) = (fit.settings(), fit.time_scaling());
+    let scaled = model.standardizer().apply(data);
+    let plans = (scaled.series().iter())
+        .map(|series| {
+            let series = clock.apply_to(series)?;
+            let (grid, step_size) = (settings.step_grid, settings.step_size);
+            PlannedSeries::<f32>::new(&series, grid, step_size, settings.encoder_input)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let drawn: Vec<Vec<Vec<f64>>> = (0..n_samples)
+        .into_par_iter()
+        .map_init(
+            || BatchObjective::new(fit.model().clone(), plans.clone()),
+            |objective, sample| {
+                let noise = StepNoise::new(seed, sample as u64);
+                let path = |series: usize| {
+                    let task = BatchTask {
+                        parameters: fit.parameters(),
+                        batch: &[series],
+                        noise: &noise,
+                        kl_weight: 1.0,
+                    };
+                    let work = objective.inspect(task);
+                    let n = work.layout.n_state_rows() * model.n_variables();
+                    let mut states: Vec<f64> =
+                        work.states[..n].iter().map(|&value| f64::from(value)).collect();
+                    model.standardizer().undo(&mut states);
+                    states
+                };
+                (0..plans.len()).map(path).collect()
+            },
+        )
+        .collect();
+    let series = data.series().iter().zip(&plans).enumerate().map(|(idx, (series, plan))| {
+        let mut times = vec![series.times()[0]];
+        for &step in &plan.steps {
+            times.push(times[times.len() - 1] + f64::from(step) / clock.scale);
+        }
+        // The last step ends with the series, not a rounding error before it.
+        if let Some(last) = times.last_mut() {
+            *last = series.times()[series.n_observations() - 1];
+        }
+        let states = drawn.iter().flat_map(|sample| sample[idx].iter().copied()).collect();
+        SampledSeries { name: series.name().to_owned(), times, states }
+    });
+    Ok(series.collect())
+}
