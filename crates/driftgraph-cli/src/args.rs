@@ -14,6 +14,7 @@ use driftgraph_data::edges::Orientation;
 use driftgraph_data::{Duplicates, ReadOptions};
 
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentName, Method};
+use crate::model_args::{ForecastArgs, GraphArgs, ImputeArgs, InterveneArgs, SimulateArgs};
 use crate::settings::{BRIDGE, SettingsArgs};
 
 /// Who drives whom? Learns directed graphs, cycles included, from tables of measurements over time
@@ -37,6 +38,11 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     Check(CheckArgs),
     Fit(Box<FitArgs>),
+    Graph(GraphArgs),
+    Simulate(SimulateArgs),
+    Forecast(ForecastArgs),
+    Impute(ImputeArgs),
+    Intervene(InterveneArgs),
     Score(ScoreArgs),
     Generate(GenerateArgs),
     Baseline(BaselineArgs),
@@ -463,7 +469,7 @@ fn baseline(name: &str) -> Result<Baseline, String> {
     name.parse().map_err(|error: driftgraph_baselines::BaselineError| error.to_string())
 }
 
-fn scheme(name: &str) -> Result<Scheme, String> {
+pub(crate) fn scheme(name: &str) -> Result<Scheme, String> {
     name.parse().map_err(|error: driftgraph_core::CoreError| error.to_string())
 }
 

@@ -5,8 +5,13 @@ mod check;
 mod demo;
 mod experiment;
 mod fit;
+mod forecast;
 mod generate;
+mod graph;
+mod impute;
+mod intervene;
 mod score;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -22,6 +27,11 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args),
         Command::Fit(args) => fit::run(&args),
         Command::Score(args) => score::run(&args),
+        Command::Graph(args) => graph::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Forecast(args) => forecast::run(&args),
+        Command::Impute(args) => impute::run(&args),
+        Command::Intervene(args) => intervene::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Experiment(args) => experiment::run(&args),
@@ -41,7 +51,7 @@ fn load_data(args: &DataArgs) -> anyhow::Result<Loaded> {
 }
 
 /// A plain table without lines between rows, readable in any terminal and when copied.
-fn table(header: &[&str]) -> comfy_table::Table {
+pub(crate) fn table(header: &[&str]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_header(header);
     table

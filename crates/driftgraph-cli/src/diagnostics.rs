@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::process::ExitCode;
 
-use driftgraph_data::DataErrors;
+use driftgraph_core::fitted::error::FittedError;
+use driftgraph_data::{DataErrors, RunError};
 
 use crate::printer;
 
@@ -46,5 +47,28 @@ fn text(error: &anyhow::Error) -> String {
     for cause in error.chain().skip(1) {
         let _ = write!(text, "\n  caused by: {cause}");
     }
+    if let Some(hint) = hint(error) {
+        let _ = write!(text, "\n\nhint: {hint}");
+    }
     text
+}
+
+/// What to do about an error of a run or of a question asked of it.
+fn hint(error: &anyhow::Error) -> Option<&'static str> {
+    if let Some(error) = error.downcast_ref::<RunError>() {
+        return error.hint();
+    }
+    Some(match error.downcast_ref::<FittedError>()? {
+        FittedError::PathNotFinite { .. } => {
+            "a shorter `--horizon`, a smaller `--step-size`, or one graph for all paths with \
+             `--threshold 0.5` may help"
+        }
+        FittedError::NotIdempotent(_) => {
+            "let each variable depend only on variables that are not assigned, or assigned before it"
+        }
+        FittedError::Expression(_) => "quote names with other characters: `gene 1` = 0.5",
+        FittedError::MilsteinWithInstant => "use `--scheme euler-maruyama`",
+        FittedError::OutsideSeries { .. } => "times after a series are a matter of `forecast`",
+        _ => return None,
+    })
 }

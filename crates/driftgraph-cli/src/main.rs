@@ -3,9 +3,12 @@
 #![warn(clippy::unwrap_used)]
 
 mod args;
+mod asking;
+mod charts;
 mod commands;
 mod cpu_time;
 mod diagnostics;
+mod model_args;
 mod output;
 mod pictures;
 mod printer;

@@ -8,7 +8,7 @@ use anyhow::Context;
 /// Writes a file beside its place and moves it there once it is complete and on disk.
 pub(crate) fn write_file(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let write_all = || -> io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

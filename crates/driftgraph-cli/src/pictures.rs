@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_report::{EdgeSelection, GraphOptions, LearnedEdges, graph_svg, heatmap_svg};
+use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
+use driftgraph_report::{
+    EdgeSelection, EffectSign, GraphOptions, LearnedEdges, graph_svg, heatmap_svg,
+};
 
 use crate::output::write_file;
 
@@ -15,28 +18,74 @@ const MOST_EDGES: usize = 150;
 /// Draws `edges.svg` (all pairs) and `graph.svg` (probable edges) into a folder.
 ///
 /// Returns whether there was something to draw: more than 200 variables are not drawn.
-pub(crate) fn draw_probabilities(
+pub(crate) fn draw_edges(
     folder: &Path,
     names: &[String],
-    probabilities: &[f64],
+    edges: &[LearnedEdge],
     truth: Option<&SignatureGraph>,
 ) -> anyhow::Result<bool> {
     if names.len() > MOST_VARIABLES {
         return Ok(false);
     }
-    let edges = LearnedEdges {
+    let matrices = Matrices::new(names.len(), edges);
+    let drawn = LearnedEdges {
         truth: truth.map(SignatureGraph::matrix),
-        ..LearnedEdges::probabilities(names, probabilities)
+        ..matrices.edges(names)
     };
-    let heatmap = heatmap_svg(&edges, "Probability of every edge")?;
+    let heatmap = heatmap_svg(&drawn, "Probability of every edge")?;
     write_file(&folder.join("edges.svg"), |out| out.write_all(heatmap.as_bytes()))?;
-    let n_probable = probabilities.iter().filter(|&&probability| probability >= 0.5).count();
+    let n_probable = edges.iter().filter(|edge| edge.probability >= 0.5).count();
     let (title, selection) = if n_probable > MOST_EDGES {
         ("The most probable edges", EdgeSelection::Strongest(MOST_EDGES))
     } else {
         ("Edges with a probability of at least 0.5", EdgeSelection::AtLeast(0.5))
     };
-    let graph = graph_svg(&edges, &GraphOptions { title, selection })?;
+    let graph = graph_svg(&drawn, &GraphOptions { title, selection })?;
     write_file(&folder.join("graph.svg"), |out| out.write_all(graph.as_bytes()))?;
     Ok(true)
+}
+
+/// Draws the given edges alone.
+pub(crate) fn draw_graph(
+    file: &Path,
+    names: &[String],
+    edges: &[LearnedEdge],
+    title: &str,
+) -> anyhow::Result<()> {
+    let matrices = Matrices::new(names.len(), edges);
+    let options = GraphOptions { title, selection: EdgeSelection::Strongest(edges.len()) };
+    let graph = graph_svg(&matrices.edges(names), &options)?;
+    write_file(file, |out| out.write_all(graph.as_bytes()))
+}
+
+/// Probabilities and signs of edges as matrices.
+struct Matrices {
+    probabilities: Vec<f64>,
+    signs: Vec<EffectSign>,
+}
+
+impl Matrices {
+    fn new(n: usize, edges: &[LearnedEdge]) -> Self {
+        let mut matrices = Self {
+            probabilities: vec![0.0; n * n],
+            signs: vec![EffectSign::Unknown; n * n],
+        };
+        for edge in edges {
+            let idx = edge.source * n + edge.target;
+            matrices.probabilities[idx] = edge.probability;
+            matrices.signs[idx] = match edge.sign {
+                Sign::Positive => EffectSign::Positive,
+                Sign::Negative => EffectSign::Negative,
+                Sign::Mixed => EffectSign::Unknown,
+            };
+        }
+        matrices
+    }
+
+    fn edges<'a>(&'a self, names: &'a [String]) -> LearnedEdges<'a> {
+        LearnedEdges {
+            signs: Some(&self.signs),
+            ..LearnedEdges::probabilities(names, &self.probabilities)
+        }
+    }
 }

@@ -13,7 +13,7 @@ const SERIES_NAMES: [&str; 6] = ["series", "series_id", "trajectory", "subject",
 const PANDAS_INDEX: &str = "__index_level_";
 
 /// What the user said about the files.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct ReadOptions {
     /// The time column, if its name is not an obvious one.
     pub time: Option<String>,
@@ -43,7 +43,8 @@ impl Default for ReadOptions {
 }
 
 /// What to do with several rows of one series and time; cells are treated one by one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
     /// Refuse the file.
     Error,

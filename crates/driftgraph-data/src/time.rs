@@ -100,7 +100,7 @@ fn timestamp_text(stamp: i64) -> String {
 }
 
 /// What the numbers on the time axis mean.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TimeAxis {
     /// The unit.
     pub unit: TimeUnit,
@@ -118,7 +118,7 @@ impl fmt::Display for TimeAxis {
 }
 
 /// A unit of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TimeUnit {
     /// Numbers in the file, whose unit only the user knows.

@@ -48,4 +48,24 @@ pub enum ReportError {
         /// The number.
         value: f64,
     },
+    /// A band whose columns do not have one number per time.
+    #[error("the band `{band}` of `{panel}` has {found} numbers for {expected} times")]
+    WrongBandSize {
+        /// The panel.
+        panel: String,
+        /// The band.
+        band: String,
+        /// Number of times.
+        expected: usize,
+        /// Numbers of one of its columns.
+        found: usize,
+    },
+    /// A number that has no place in a chart.
+    #[error("the panel `{panel}` has a number that is not finite: {value}")]
+    NotFinite {
+        /// The panel.
+        panel: String,
+        /// The number.
+        value: f64,
+    },
 }

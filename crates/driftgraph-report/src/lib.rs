@@ -31,6 +31,7 @@ mod svg;
 
 pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;
+pub use svg::bands::{Band, BandChart, Panel, bands_svg};
 pub use svg::graph::{EdgeSelection, GraphOptions, graph_svg};
 pub use svg::heatmap::heatmap_svg;
 pub use svg::reliability::{ReliabilityCurve, ReliabilityPoint, reliability_svg};

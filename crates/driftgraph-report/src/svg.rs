@@ -1,5 +1,6 @@
 //! One picture per file; what they share is in `element`, `text`, `colour`, `legend` and `page`.
 
+pub(crate) mod bands;
 mod colour;
 mod element;
 pub(crate) mod graph;

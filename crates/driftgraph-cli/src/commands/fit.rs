@@ -8,17 +8,21 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use driftgraph_core::SignatureGraph;
+use driftgraph_core::fitted::edges::LearnedEdge;
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::fitted::score::SelfEdges;
-use driftgraph_core::{EdgeScores, SignatureGraph};
-use driftgraph_data::edges::{read_edges, write_edges};
-use driftgraph_data::run_folder::{FORMAT_VERSION, NamedArray, Numbers, RunFolder, write_model};
-use driftgraph_data::{Loaded, fingerprint};
+use driftgraph_data::Loaded;
+use driftgraph_data::edges::read_edges;
+use driftgraph_data::graph_formats::edge_table;
+use driftgraph_data::run_folder::{DataDescription, FORMAT_VERSION, RunFolder, write_model};
+use driftgraph_data::table::TableFormat;
 use serde_json::{Value, json};
 
 use crate::args::FitArgs;
 use crate::commands::{load_data, table};
 use crate::output::{short, write_file};
-use crate::pictures::draw_probabilities;
+use crate::pictures::draw_edges;
 use crate::printer;
 use crate::progress::{Ending, Truth, catch_interrupts};
 use crate::settings::{Plan, resolve};
@@ -78,23 +82,24 @@ struct Job<'a> {
 
 /// What any fit has learned.
 struct Learned {
-    /// Ranks the edges.
-    ranking: EdgeScores,
-    /// Probability that source influences target at all, `[source, target]`.
-    probabilities: Vec<f64>,
-    /// Columns of `edges.csv` after `source,target,probability,score`, each `[source, target]`.
-    columns: Vec<(&'static str, Vec<f64>)>,
-    /// Parameters: name, shape and numbers.
-    arrays: Vec<(String, Vec<usize>, OwnedNumbers)>,
-    /// What `run.json` says beside data and version.
+    /// The model.
+    model: FittedModel,
+    /// All its edges, most probable first.
+    edges: Vec<LearnedEdge>,
+    /// What `run.json` says beside data, model and version.
     description: Value,
     /// What the user should know, one line each.
     remarks: Vec<String>,
 }
 
-enum OwnedNumbers {
-    Single(Vec<f32>),
-    Double(Vec<f64>),
+impl Learned {
+    fn new(model: FittedModel, description: Value, remarks: Vec<String>) -> Self {
+        Self { edges: model.edges(), model, description, remarks }
+    }
+
+    fn expected_edges(&self) -> f64 {
+        self.edges.iter().map(|edge| edge.probability).sum()
+    }
 }
 
 impl Job<'_> {
@@ -105,50 +110,25 @@ impl Job<'_> {
     }
 
     fn save(&self, learned: &Learned, ending: &str, elapsed: Duration) -> anyhow::Result<()> {
-        let arrays: Vec<NamedArray<'_>> = learned
-            .arrays
-            .iter()
-            .map(|(name, shape, numbers)| NamedArray {
-                name,
-                shape,
-                values: match numbers {
-                    OwnedNumbers::Single(all) => Numbers::Single(all),
-                    OwnedNumbers::Double(all) => Numbers::Double(all),
-                },
-            })
-            .collect();
         let variables = self.loaded.data.variables();
-        write_file(&self.folder.model_file(), |out| write_model(out, &arrays))?;
-        let mut columns = vec![
-            ("probability", learned.probabilities.clone()),
-            ("score", learned.ranking.matrix().to_vec()),
-        ];
-        columns.extend(learned.columns.iter().cloned());
+        write_file(&self.folder.model_file(), |out| write_model(out, &learned.model.arrays()))?;
         write_file(&self.folder.edges_file(), |out| {
-            write_edges(out, variables, &learned.ranking, &columns)
+            edge_table(variables, &learned.edges).write(out, TableFormat::Csv)
         })?;
         let folder = self.folder.path();
-        draw_probabilities(folder, variables, &learned.probabilities, self.truth.as_ref())?;
+        draw_edges(folder, variables, &learned.edges, self.truth.as_ref())?;
         // Last, since its presence says that the others are complete.
         let description = serde_json::to_string_pretty(&self.describe(learned, ending, elapsed))?;
         write_file(&self.folder.run_file(), |out| writeln!(out, "{description}"))
     }
 
     fn describe(&self, learned: &Learned, ending: &str, elapsed: Duration) -> Value {
-        let data = &self.loaded.data;
         let mut description = json!({
             "format_version": FORMAT_VERSION,
             "driftgraph": env!("CARGO_PKG_VERSION"),
-            "data": {
-                "files": self.loaded.files,
-                "fingerprint": fingerprint(data),
-                "series": data.n_series(),
-                "variables": data.n_variables(),
-                "rows": data.n_rows(),
-                "missing_cells": data.n_missing(),
-                "time": self.loaded.time_axis,
-            },
-            "expected_edges": learned.probabilities.iter().sum::<f64>(),
+            "data": DataDescription::new(self.loaded, &self.args.data.options()),
+            "model": learned.model.description(),
+            "expected_edges": learned.expected_edges(),
             "ending": ending,
             "seconds": elapsed.as_secs_f64(),
             "threads": rayon::current_num_threads(),
@@ -171,7 +151,7 @@ impl Job<'_> {
             Ending::Interrupted => "interrupted",
             Ending::OutOfTime => "stopped by the time budget",
         };
-        let expected = short(learned.probabilities.iter().sum());
+        let expected = short(learned.expected_edges());
         printer::note(&format!(
             "{how} after {:.1} s; {expected} edges expected",
             elapsed.as_secs_f64()
@@ -182,6 +162,7 @@ impl Job<'_> {
         let folder = self.folder.path().display();
         printer::note(&format!(
             "all edges, the model and pictures (edges.svg, graph.svg) are in `{folder}`\n\
+             ask it: driftgraph graph {folder}, or simulate, forecast, impute, intervene\n\
              compare with edges you know: driftgraph score {folder} --truth TRUTH.csv"
         ));
         Ok(())
@@ -190,9 +171,9 @@ impl Job<'_> {
     fn strongest_edges(&self, learned: &Learned) -> String {
         let variables = self.loaded.data.variables();
         let mut rows = table(&["source", "target", "probability"]);
-        for (source, target, _) in learned.ranking.ranked().into_iter().take(SHOWN_EDGES) {
-            let probability = learned.probabilities[source * variables.len() + target];
-            rows.add_row([&variables[source], &variables[target], &format!("{probability:.3}")]);
+        for edge in learned.edges.iter().take(SHOWN_EDGES) {
+            let probability = format!("{:.3}", edge.probability);
+            rows.add_row([&variables[edge.source], &variables[edge.target], &probability]);
         }
         format!("the strongest edges:\n{}", rows.trim_fmt())
     }

@@ -69,13 +69,13 @@ fn a_run_folder_holds_edges_model_log_and_description() {
     assert!(output.status.success(), "{}", stderr(&output));
 
     let edges = fs::read_to_string(run.join("edges.csv")).unwrap();
-    assert!(edges.starts_with("source,target,probability,score\n"));
+    assert!(edges.starts_with("source,target,probability,score,"));
     assert_eq!(edges.lines().count(), 1 + 9, "all pairs of three variables");
 
     let description = json(&run.join("run.json"));
     assert_eq!(description["preset"], "paper");
     assert_eq!(description["ending"], "finished");
-    assert_eq!(description["fit"]["settings"]["steps"], 25);
+    assert_eq!(description["model"]["settings"]["steps"], 25);
 
     let log = fs::read_to_string(run.join("log.jsonl")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -184,7 +184,7 @@ fn a_settings_file_counts_less_than_flags_and_more_than_the_preset() {
     let extra = ["--config", config.to_str().unwrap(), "--steps", "6", "--clip-norm", "none"];
     let output = fit(&data, &run, &extra);
     assert!(output.status.success(), "{}", stderr(&output));
-    let settings = &json(&run.join("run.json"))["fit"]["settings"];
+    let settings = &json(&run.join("run.json"))["model"]["settings"];
     assert_eq!(settings["sparsity"], 3.5);
     assert_eq!(settings["steps"], 6);
     assert_eq!(settings["clip_norm"], Value::Null);
@@ -242,7 +242,7 @@ fn a_time_budget_ends_the_fit_and_keeps_what_was_learned() {
     assert!(output.status.success(), "{}", stderr(&output));
     let description = json(&run.join("run.json"));
     assert_eq!(description["ending"], "time-budget");
-    assert!(description["fit"]["counters"]["steps"].as_u64().unwrap() >= 1);
+    assert!(description["model"]["counters"]["steps"].as_u64().unwrap() >= 1);
     assert!(run.join("edges.csv").exists());
 }
 

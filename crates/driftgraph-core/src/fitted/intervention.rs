@@ -23,6 +23,19 @@ pub struct Intervention {
     pub window: Window,
 }
 
+impl Intervention {
+    /// The variables it acts on.
+    pub fn variables(&self) -> &[usize] {
+        match &self.change {
+            Change::Hold { variable, .. }
+            | Change::Clip { variable, .. }
+            | Change::Drift { variable, .. }
+            | Change::Diffusion { variable, .. } => std::slice::from_ref(variable),
+            Change::Project { variables, .. } => variables,
+        }
+    }
+}
+
 /// A closed window of time; infinite where it is open.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
@@ -150,15 +163,8 @@ impl Interventions {
 
     /// Variables that are intervened on.
     pub fn variables(&self) -> Vec<usize> {
-        let mut all: Vec<usize> = (self.list.iter())
-            .flat_map(|one| match &one.change {
-                Change::Hold { variable, .. }
-                | Change::Clip { variable, .. }
-                | Change::Drift { variable, .. }
-                | Change::Diffusion { variable, .. } => vec![*variable],
-                Change::Project { variables, .. } => variables.clone(),
-            })
-            .collect();
+        let mut all: Vec<usize> =
+            self.list.iter().flat_map(|one| one.variables().to_vec()).collect();
         all.sort_unstable();
         all.dedup();
         all

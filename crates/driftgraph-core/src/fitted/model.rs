@@ -160,6 +160,25 @@ impl FittedModel {
         }
     }
 
+    /// How long a series of the fit usually is, in the user's unit of time.
+    ///
+    /// A hundred solver steps where the model does not know its series.
+    pub fn usual_span(&self) -> f64 {
+        let spans = match &self.part {
+            ModelPart::Bridge(part) => {
+                let span = |place: &SeriesPlace| {
+                    let last = place.first_point + place.n_points - 1;
+                    part.times[last] - part.times[place.first_point]
+                };
+                part.series.iter().map(span).filter(|span| *span > 0.0).collect()
+            }
+            ModelPart::Simulated(_) => Vec::new(),
+        };
+        let mut spans: Vec<f64> = spans;
+        spans.sort_by(f64::total_cmp);
+        spans.get(spans.len() / 2).copied().unwrap_or(100.0 * self.step_size())
+    }
+
     /// Mean log-odds over members.
     pub fn log_odds(&self) -> EdgeLogOdds {
         match &self.part {
@@ -200,13 +219,7 @@ impl FittedModel {
     /// directions count.
     pub fn edge_probabilities(&self) -> Vec<f64> {
         let EdgeLogOdds { lagged, instant } = self.log_odds();
-        let Some(instant) = instant else { return sigmoids(&lagged) };
-        let n = self.n_variables();
-        let influence = |idx: usize| {
-            let either = instant[idx].max(instant[(idx % n) * n + idx / n]);
-            1.0 - (1.0 - lagged[idx].sigmoid()) * (1.0 - either.sigmoid())
-        };
-        (0..n * n).map(influence).collect()
+        influence_probabilities(&lagged, instant.as_deref())
     }
 
     /// Scores that rank edges even where their probabilities round to 1.
@@ -227,6 +240,17 @@ impl FittedModel {
             found: data.variables().to_vec(),
         })
     }
+}
+
+/// Probability of any influence, `[source, target]`: lagged, or within a step in either direction.
+pub fn influence_probabilities(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> {
+    let Some(instant) = instant else { return sigmoids(lagged) };
+    let n = lagged.len().isqrt();
+    let influence = |idx: usize| {
+        let either = instant[idx].max(instant[(idx % n) * n + idx / n]);
+        1.0 - (1.0 - lagged[idx].sigmoid()) * (1.0 - either.sigmoid())
+    };
+    (0..n * n).map(influence).collect()
 }
 
 /// Probabilities of log-odds.

@@ -1,7 +1,7 @@
 //! New paths of the learned process.
 
 use super::bands::Bands;
-use super::dynamics::GraphChoice;
+use super::dynamics::{Dynamics, GraphChoice};
 use super::engine::{Engine, Progress, Schedule, StartLaw, check_times};
 use super::error::FittedError;
 use super::hidden::HiddenPaths;
@@ -21,6 +21,8 @@ pub enum Start {
     Learned,
     /// In given values, one per variable.
     Values(Vec<f64>),
+    /// Some variables in given values, the others in the learned law.
+    Named(Vec<(String, f64)>),
     /// In the hidden state of a series.
     Series {
         /// Its name.
@@ -63,6 +65,30 @@ impl SimulateSettings {
         }
     }
 }
+
+/// Times from `from` over `horizon`, `every` apart; the last gap may be shorter.
+///
+/// A hundred gaps where `every` is not given.
+pub fn even_times(from: f64, horizon: f64, every: Option<f64>) -> Result<Vec<f64>, FittedError> {
+    let every = every.unwrap_or(horizon / 100.0);
+    let settings = [("horizon", horizon), ("every", every)];
+    if let Some(&(setting, found)) = settings.iter().find(|(_, x)| !(x.is_finite() && *x > 0.0)) {
+        return Err(FittedError::BadSetting { setting, condition: "positive and finite", found });
+    }
+    // A little less, so that rounding does not add a last, tiny gap.
+    let n_gaps = (horizon / every * (1.0 - 1e-9)).ceil();
+    if n_gaps > MOST_TIMES {
+        let (setting, condition) = ("every", "large enough for a million times at most");
+        return Err(FittedError::BadSetting { setting, condition, found: every });
+    }
+    let mut times: Vec<f64> =
+        (0..n_gaps as usize).map(|idx| from + every * idx as f64).collect();
+    times.push(from + horizon);
+    Ok(times)
+}
+
+/// More kept times than this are a mistake.
+const MOST_TIMES: f64 = 1e6;
 
 /// Paths at the asked times.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,6 +199,26 @@ impl FittedModel {
                     });
                 }
                 Ok(StartLaw::Fixed(values.clone()))
+            }
+            Start::Named(named) => {
+                let fixed = named
+                    .iter()
+                    .map(|(name, value)| Ok((self.variable(name)?, *value)))
+                    .collect::<Result<Vec<_>, FittedError>>()?;
+                if let Some(&(_, found)) = fixed.iter().find(|(_, value)| !value.is_finite()) {
+                    let condition = "finite";
+                    return Err(FittedError::BadSetting { setting: "start", condition, found });
+                }
+                let members = Dynamics::of(self);
+                let laws = members.iter().map(|member| {
+                    let (means, deviations) = member.initial();
+                    let (mut means, mut deviations) = (means.to_vec(), deviations.to_vec());
+                    for &(variable, value) in &fixed {
+                        (means[variable], deviations[variable]) = (value, 0.0);
+                    }
+                    (means, deviations)
+                });
+                Ok(StartLaw::Normal(laws.collect()))
             }
             Start::Series { name, time } => {
                 let hidden = HiddenPaths::new(self, data, (START_SAMPLES, seed))?;

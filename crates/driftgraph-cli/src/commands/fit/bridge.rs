@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use driftgraph_core::EdgeScores;
-use driftgraph_core::nn::real::Real;
+use driftgraph_core::{EdgeScores, SeriesSet};
+use driftgraph_core::fitted::model::{FittedModel, influence_probabilities};
+use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::select::{EnsembleFit, SelectEvent, Selection, fit_ensemble, select};
 use serde_json::json;
 
-use super::{Job, Learned, OwnedNumbers};
+use super::{Job, Learned};
 use crate::progress::{BridgeFollower, Ending};
 use crate::settings::BridgePlan;
 
@@ -37,7 +38,7 @@ pub(super) fn run(job: &Job<'_>, plan: &BridgePlan) -> anyhow::Result<ExitCode> 
     let ensemble = fit_ensemble(data, &knowledge, members, &observer)?;
     let (ending, log_error) = follower.finish();
     let elapsed = follower.elapsed();
-    let learned = learned(&ensemble, selection.as_ref(), ending);
+    let learned = learned((&ensemble, &knowledge), data, selection.as_ref(), ending);
     job.save(&learned, ending.name(), elapsed)?;
     if let Some(error) = log_error {
         return Err(error).context("the model was saved, but the log is incomplete");
@@ -46,27 +47,14 @@ pub(super) fn run(job: &Job<'_>, plan: &BridgePlan) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn learned(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending) -> Learned {
-    let first = &ensemble.members()[0];
-    let lagged = ensemble.lagged_log_odds();
-    let instant = ensemble.instant_log_odds();
-    let (ranking, probabilities) = ranking_and_probabilities(ensemble);
-    let mut columns = vec![
-        ("probability_lagged", sigmoids(&lagged)),
-        ("effect", first.lagged_effects().to_vec()),
-    ];
-    if let Some(instant) = &instant {
-        columns.push(("probability_instantaneous", sigmoids(instant)));
-    }
-    columns.push(("disagreement", ensemble.disagreement()));
-    Learned {
-        ranking,
-        probabilities,
-        columns,
-        arrays: arrays(ensemble),
-        description: description(ensemble, selection),
-        remarks: remarks(ensemble, selection, ending),
-    }
+fn learned(
+    (ensemble, knowledge): (&EnsembleFit, &EdgePrior),
+    data: &SeriesSet,
+    selection: Option<&Selection>,
+    ending: Ending,
+) -> Learned {
+    let model = FittedModel::from_ensemble(ensemble, knowledge, data);
+    Learned::new(model, description(ensemble, selection), remarks(ensemble, selection, ending))
 }
 
 /// What ranks the edges, and the probability of any influence of source on target.
@@ -75,51 +63,9 @@ pub(in crate::commands) fn ranking_and_probabilities(
 ) -> (EdgeScores, Vec<f64>) {
     let n_variables = ensemble.members()[0].variables().len();
     let (lagged, instant) = (ensemble.lagged_log_odds(), ensemble.instant_log_odds());
-    let probabilities = influence_probabilities(&lagged, instant.as_deref(), n_variables);
     let ranking = EdgeScores::from_matrix(n_variables, ensemble.combined_scores())
         .expect("log-odds of a fit are numbers");
-    (ranking, probabilities)
-}
-
-/// Probability of any influence: lagged, or within a step in either direction.
-///
-/// Gaussian innovations cannot say in which direction an instantaneous effect goes.
-fn influence_probabilities(lagged: &[f64], instant: Option<&[f64]>, n: usize) -> Vec<f64> {
-    let Some(instant) = instant else { return sigmoids(lagged) };
-    let influence = |idx: usize| {
-        let either = instant[idx].max(instant[(idx % n) * n + idx / n]);
-        1.0 - (1.0 - lagged[idx].sigmoid()) * (1.0 - either.sigmoid())
-    };
-    (0..n * n).map(influence).collect()
-}
-
-fn sigmoids(log_odds: &[f64]) -> Vec<f64> {
-    log_odds.iter().map(|odds| odds.sigmoid()).collect()
-}
-
-/// Parameters and path posteriors of all members.
-fn arrays(ensemble: &EnsembleFit) -> Vec<(String, Vec<usize>, OwnedNumbers)> {
-    let mut arrays = Vec::new();
-    for (member, fit) in ensemble.members().iter().enumerate() {
-        let state = fit.state();
-        for parameter in fit.trainer().model().table().parameters() {
-            let shape = vec![parameter.slot.rows, parameter.slot.cols];
-            let numbers = parameter.slot.of(&state.parameters).to_vec();
-            let name = format!("member{member}.{}", parameter.name);
-            arrays.push((name, shape, OwnedNumbers::Double(numbers)));
-        }
-        let n_variables = fit.variables().len();
-        for (name, values) in [
-            ("means", &state.paths.means),
-            ("log_deviations", &state.paths.log_deviations),
-            ("correlations", &state.paths.correlations),
-        ] {
-            let shape = vec![values.len() / n_variables, n_variables];
-            let name = format!("member{member}.paths.{name}");
-            arrays.push((name, shape, OwnedNumbers::Double(values.clone())));
-        }
-    }
-    arrays
+    (ranking, influence_probabilities(&lagged, instant.as_deref()))
 }
 
 fn description(ensemble: &EnsembleFit, selection: Option<&Selection>) -> serde_json::Value {
@@ -131,8 +77,6 @@ fn description(ensemble: &EnsembleFit, selection: Option<&Selection>) -> serde_j
         "seed": trainer.settings().get().seed,
         "settings": trainer.settings(),
         "noise_scale": trainer.noise_scale(),
-        "standardizer": trainer.standardizer(),
-        "variables": first.variables(),
         "selection": selection,
         "converged": ensemble.converged(),
         "elbo": first.terms().map(|terms| terms.elbo()),

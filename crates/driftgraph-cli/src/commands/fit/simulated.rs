@@ -3,13 +3,15 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use driftgraph_core::SeriesSet;
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::train::error::FitError;
 use driftgraph_core::train::fit::{Fit, fit};
 use driftgraph_core::train::preset::Preset;
 use driftgraph_core::train::settings::CheckedSettings;
 use serde_json::json;
 
-use super::{Job, Learned, OwnedNumbers};
+use super::{Job, Learned};
 use crate::printer;
 use crate::progress::Follower;
 
@@ -27,7 +29,7 @@ pub(super) fn run(
     let elapsed = follower.elapsed();
     match result {
         Ok(fit) => {
-            let learned = learned(&fit, preset);
+            let learned = learned(&fit, &job.loaded.data, preset);
             job.save(&learned, follower.ending.name(), elapsed)?;
             if let Some(error) = follower.log_error.take() {
                 return Err(error).context("the model was saved, but the log is incomplete");
@@ -36,7 +38,7 @@ pub(super) fn run(
             Ok(ExitCode::SUCCESS)
         }
         Err(FitError::Diverged { step, term, attempts, last_finite_elbo, last_good }) => {
-            job.save(&learned(&last_good, preset), "diverged", elapsed)?;
+            job.save(&learned(&last_good, &job.loaded.data, preset), "diverged", elapsed)?;
             printer::note(&format!(
                 "the last good model is in `{}`; a smaller `--learning-rate`, or `--clip-norm 100`, may help",
                 job.folder.path().display()
@@ -47,11 +49,7 @@ pub(super) fn run(
     }
 }
 
-fn learned(fit: &Fit, preset: Preset) -> Learned {
-    let arrays = fit.named_parameters().map(|parameter| {
-        let shape = vec![parameter.shape.0, parameter.shape.1];
-        (parameter.name.to_owned(), shape, OwnedNumbers::Single(parameter.values.to_vec()))
-    });
+fn learned(fit: &Fit, data: &SeriesSet, preset: Preset) -> Learned {
     let counters = fit.counters();
     let elbo = fit.last_terms().map(|terms| terms.elbo());
     let mut remarks = Vec::new();
@@ -66,19 +64,12 @@ fn learned(fit: &Fit, preset: Preset) -> Learned {
         remarks
             .push(format!("warning: the diffusion was at its floor {} times", counters.floor_hits));
     }
-    Learned {
-        ranking: fit.edge_scores(),
-        probabilities: fit.edge_probabilities(),
-        columns: Vec::new(),
-        arrays: arrays.collect(),
-        description: json!({
-            "posterior": "simulated",
-            "preset": preset.name(),
-            "seed": fit.settings().seed,
-            "fit": fit.summary(),
-            "elbo": elbo,
-            "noise_scales": fit.noise_scales(),
-        }),
-        remarks,
-    }
+    let description = json!({
+        "posterior": "simulated",
+        "preset": preset.name(),
+        "seed": fit.settings().seed,
+        "elbo": elbo,
+        "noise_scales": fit.noise_scales(),
+    });
+    Learned::new(FittedModel::from_fit(fit.clone(), data), description, remarks)
 }

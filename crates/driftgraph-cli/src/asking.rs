@@ -1,0 +1,252 @@
+//! What all questions to a fitted model share: the run, threads, progress, tables of bands.
+
+use std::path::Path;
+
+use anyhow::Context;
+use driftgraph_core::fitted::GraphChoice;
+use driftgraph_core::fitted::accuracy::MethodAccuracy;
+use driftgraph_core::fitted::bands::Bands;
+use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
+use driftgraph_data::run_folder::Run;
+use driftgraph_data::table::{Column, Table, TableFormat};
+use driftgraph_data::Loaded;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::commands::table;
+use crate::model_args::{PathArgs, RunArgs, SpanArgs, StartArg};
+use crate::output::{short, short_or_dash, write_file};
+use crate::printer;
+
+/// Reads the run, then answers on as many threads as asked for.
+pub(crate) fn with_run<T: Send>(
+    args: &RunArgs,
+    answer: impl FnOnce(&Run) -> anyhow::Result<T> + Send,
+) -> anyhow::Result<T> {
+    let run = Run::load(&args.run)?;
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0));
+    let threads = threads.build().context("cannot start the threads")?;
+    threads.install(|| answer(&run))
+}
+
+/// Reads the data of the run again.
+pub(crate) fn data_of(run: &Run, args: &RunArgs) -> anyhow::Result<Loaded> {
+    Ok(run.load_data(&args.data)?)
+}
+
+/// The data of the run where the question needs them, `None` where they cannot be had.
+pub(crate) fn data_if_there(run: &Run, args: &RunArgs) -> anyhow::Result<Option<Loaded>> {
+    // Data that the user names must be right; those of the run may be gone.
+    if args.data.is_empty() {
+        return Ok(run.load_data(&[]).ok());
+    }
+    data_of(run, args).map(Some)
+}
+
+/// Shows the share of long work that is done; nothing where there is no terminal.
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    pub(crate) fn new(what: &'static str) -> Self {
+        let style = "{msg} {bar:24} {percent}%, {eta} left";
+        let style = ProgressStyle::with_template(style).expect("the template is fixed and valid");
+        Self(ProgressBar::new(1000).with_style(style).with_message(what))
+    }
+
+    pub(crate) fn set(&self, share: f64) {
+        self.0.set_position((1000.0 * share.clamp(0.0, 1.0)) as u64);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Settings of a simulation as asked for.
+pub(crate) fn simulate_settings(
+    run: &Run,
+    span: &SpanArgs,
+    paths: &PathArgs,
+    data: Option<&Loaded>,
+) -> anyhow::Result<SimulateSettings> {
+    let horizon = span.horizon.unwrap_or_else(|| usual_span(run, data));
+    let first = match &span.start {
+        StartArg::Series(_, Some(time)) => Some(*time),
+        StartArg::Series(name, None) => data
+            .and_then(|loaded| loaded.data.series().iter().find(|series| series.name() == name))
+            .map(|series| series.times()[0]),
+        _ => None,
+    };
+    let from = span.from.or(first).unwrap_or(0.0);
+    Ok(SimulateSettings {
+        n_paths: paths.paths,
+        start: match &span.start {
+            StartArg::Learned => Start::Learned,
+            StartArg::Series(name, time) => Start::Series { name: name.clone(), time: *time },
+            StartArg::Values(values) => Start::Named(values.clone()),
+        },
+        times: even_times(from, horizon, span.every)?,
+        step_size: paths.step_size,
+        graph: graph_choice(paths),
+        scheme: paths.scheme,
+        seed: paths.seed,
+    })
+}
+
+pub(crate) fn graph_choice(paths: &PathArgs) -> GraphChoice {
+    paths.threshold.map_or(GraphChoice::Sampled, GraphChoice::Threshold)
+}
+
+/// How long a usual series is: as the data say where they are at hand.
+pub(crate) fn usual_span(run: &Run, data: Option<&Loaded>) -> f64 {
+    let Some(loaded) = data else { return run.model.usual_span() };
+    let mut spans: Vec<f64> = (loaded.data.series().iter())
+        .map(|series| series.times()[series.n_observations() - 1] - series.times()[0])
+        .filter(|span| *span > 0.0)
+        .collect();
+    spans.sort_by(f64::total_cmp);
+    spans.get(spans.len() / 2).copied().unwrap_or_else(|| run.model.usual_span())
+}
+
+/// What the time axis of a picture says.
+pub(crate) fn time_label(run: &Run) -> String {
+    match run.data.time.origin {
+        Some(_) => format!("time ({})", run.data.time),
+        None => "time".to_owned(),
+    }
+}
+
+/// Writes a table to a file, in the format its name asks for.
+pub(crate) fn write_table(path: &Path, rows: &Table) -> anyhow::Result<()> {
+    write_file(path, |out| rows.write(out, TableFormat::of(path)))?;
+    printer::note(&format!("wrote {} rows to `{}`", rows.n_rows(), path.display()));
+    Ok(())
+}
+
+/// Columns of bands: one row per time and variable.
+#[derive(Debug, Default)]
+pub(crate) struct BandColumns {
+    series: Vec<String>,
+    times: Vec<f64>,
+    variables: Vec<String>,
+    numbers: [Vec<f64>; 7],
+}
+
+impl BandColumns {
+    pub(crate) const NAMES: [&'static str; 7] =
+        ["mean", "deviation", "q05", "q25", "q50", "q75", "q95"];
+
+    /// Adds the cells of one series that `keep` wants, by row and variable.
+    pub(crate) fn add(
+        &mut self,
+        series: &str,
+        names: &[String],
+        bands: &Bands,
+        keep: impl Fn(usize, usize) -> bool,
+    ) {
+        let d = names.len();
+        for (row, &time) in bands.times.iter().enumerate() {
+            for (variable, name) in names.iter().enumerate().filter(|(idx, _)| keep(row, *idx)) {
+                let cell = row * d + variable;
+                self.series.push(series.to_owned());
+                self.times.push(time);
+                self.variables.push(name.clone());
+                let columns =
+                    [&bands.mean, &bands.deviation].into_iter().chain(&bands.quantiles);
+                for (out, column) in self.numbers.iter_mut().zip(columns) {
+                    out.push(column[cell]);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn into_table(self) -> Table {
+        let mut rows = Table::default()
+            .with("series", Column::Text(self.series))
+            .with("time", Column::Number(self.times))
+            .with("variable", Column::Text(self.variables));
+        for (name, column) in Self::NAMES.into_iter().zip(self.numbers) {
+            rows = rows.with(name, Column::Number(column));
+        }
+        rows
+    }
+}
+
+/// Bands of every variable, for machines.
+pub(crate) fn bands_json(names: &[String], bands: &Bands) -> Value {
+    let d = names.len();
+    let mut variables = serde_json::Map::new();
+    for (idx, name) in names.iter().enumerate() {
+        let of = |column: &[f64]| column.iter().skip(idx).step_by(d).copied().collect::<Vec<_>>();
+        let columns = [&bands.mean, &bands.deviation].into_iter().chain(&bands.quantiles);
+        let pairs = BandColumns::NAMES.into_iter().zip(columns);
+        let object: serde_json::Map<String, Value> =
+            pairs.map(|(name, column)| (name.to_owned(), json!(of(column)))).collect();
+        variables.insert(name.clone(), Value::Object(object));
+    }
+    json!({"times": bands.times, "variables": variables})
+}
+
+/// The bands at the last time, to read.
+pub(crate) fn last_bands(names: &[String], bands: &Bands) -> String {
+    let mut rows = table(&["variable", "mean", "deviation", "5 %", "median", "95 %"]);
+    let last = (bands.times.len() - 1) * names.len();
+    for (idx, name) in names.iter().enumerate() {
+        let cell = last + idx;
+        let [low, _, median, _, high] = &bands.quantiles;
+        let numbers =
+            [bands.mean[cell], bands.deviation[cell], low[cell], median[cell], high[cell]];
+        rows.add_row(std::iter::once(name.clone()).chain(numbers.map(short)));
+    }
+    rows.trim_fmt()
+}
+
+/// How well methods predicted, to read; errors are in deviations of each variable.
+pub(crate) fn accuracies(methods: &[MethodAccuracy]) -> String {
+    let mut rows =
+        table(&["method", "CRPS", "root mean squared error", "in 50 % band", "in 90 % band"]);
+    for MethodAccuracy { method, overall, .. } in methods {
+        let percent = |share: Option<f64>| match share {
+            Some(share) => format!("{:.0} %", 100.0 * share),
+            None => "-".to_owned(),
+        };
+        rows.add_row([
+            (*method).to_owned(),
+            short(overall.relative_crps),
+            short(overall.relative_rmse),
+            percent(overall.coverage_50),
+            percent(overall.coverage_90),
+        ]);
+    }
+    rows.trim_fmt()
+}
+
+/// How well methods predicted each variable, one row per method and variable.
+pub(crate) fn accuracy_table(names: &[String], methods: &[MethodAccuracy]) -> Table {
+    let rows = || {
+        methods.iter().flat_map(|one| {
+            let found = one.variables.iter().enumerate();
+            found.filter_map(move |(idx, accuracy)| Some((one.method, idx, accuracy.as_ref()?)))
+        })
+    };
+    let number = |of: &dyn Fn(&driftgraph_core::fitted::accuracy::Accuracy) -> f64| {
+        Column::Number(rows().map(|(_, _, accuracy)| of(accuracy)).collect())
+    };
+    let or_empty = |number: Option<f64>| number.unwrap_or(f64::NAN);
+    Table::default()
+        .with("method", Column::Text(rows().map(|(method, ..)| method.to_owned()).collect()))
+        .with("variable", Column::Text(rows().map(|(_, idx, _)| names[idx].clone()).collect()))
+        .with("cells", Column::Whole(rows().map(|(_, _, one)| one.n_cells as i64).collect()))
+        .with("crps", number(&|one| or_empty(one.crps)))
+        .with("relative_crps", number(&|one| one.relative_crps))
+        .with("relative_rmse", number(&|one| one.relative_rmse))
+        .with("coverage_50", number(&|one| or_empty(one.coverage_50)))
+        .with("coverage_90", number(&|one| or_empty(one.coverage_90)))
+}
+
+/// `0.123 ± 0.004`.
+pub(crate) fn with_error(value: f64, error: f64) -> String {
+    format!("{} ± {}", short(value), short_or_dash(Some(error)))
+}

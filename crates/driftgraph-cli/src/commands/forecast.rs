@@ -1,0 +1,174 @@
+//! `forecast`: futures of the series of a fit, and how well they come true.
+
+use std::process::ExitCode;
+
+use driftgraph_core::SeriesSet;
+use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTest, ForecastTimes, SeriesForecast};
+use driftgraph_core::fitted::simulate::even_times;
+use driftgraph_data::run_folder::Run;
+use driftgraph_report::{BandChart, Panel};
+use serde_json::json;
+
+use crate::asking::{
+    BandColumns, Bar, accuracies, accuracy_table, bands_json, data_if_there, data_of, graph_choice,
+    last_bands, time_label, usual_span, with_run, write_table,
+};
+use crate::charts::{draw, panel};
+use crate::model_args::ForecastArgs;
+use crate::output::{count, short};
+use crate::printer;
+
+/// Share of a usual series that is forecast where nothing else is said.
+const USUAL_SHARE: f64 = 0.2;
+/// Forecasts of a series where nothing else is said.
+const USUAL_TIMES: f64 = 20.0;
+
+pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<ExitCode> {
+    with_run(&args.run, |run| match args.holdout {
+        Some(share) => test(args, run, share),
+        None => forecast(args, run),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn settings(args: &ForecastArgs, times: ForecastTimes) -> ForecastSettings {
+    ForecastSettings {
+        n_paths: args.paths.paths,
+        times,
+        step_size: args.paths.step_size,
+        graph: graph_choice(&args.paths),
+        scheme: args.paths.scheme,
+        seed: args.paths.seed,
+    }
+}
+
+fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
+    let data = data_if_there(run, &args.run)?;
+    let times = if args.times.is_empty() {
+        let usual = USUAL_SHARE * usual_span(run, data.as_ref());
+        let horizon = args.horizon.unwrap_or(usual);
+        let every = args.every.unwrap_or(horizon / USUAL_TIMES);
+        ForecastTimes::After(even_times(0.0, horizon, Some(every))?.split_off(1))
+    } else {
+        ForecastTimes::At(args.times.clone())
+    };
+    let bar = Bar::new("forecasting");
+    let series = data.as_ref().map(|loaded| &loaded.data);
+    let forecasts = run.model.forecast(&settings(args, times), series, &|done| bar.set(done))?;
+    drop(bar);
+    anyhow::ensure!(!forecasts.is_empty(), "none of the times lies after the end of a series");
+    write_files(args, run, &forecasts, series)?;
+    let names = run.model.variables();
+    if args.out.json {
+        let all: serde_json::Map<_, _> = forecasts
+            .iter()
+            .map(|one| {
+                let mut object = bands_json(names, &one.bands);
+                object["from"] = json!(one.from);
+                (one.name.clone(), object)
+            })
+            .collect();
+        return Ok(printer::data(&serde_json::to_string_pretty(&json!({"series": all}))?)?);
+    }
+    let first = &forecasts[0];
+    let end = first.bands.times[first.bands.times.len() - 1];
+    printer::data(&format!(
+        "{} forecast; `{}` at time {}:\n{}",
+        count(forecasts.len(), "series", "series"),
+        first.name,
+        short(end),
+        last_bands(names, &first.bands)
+    ))?;
+    if forecasts.len() > 1 && args.out.out.is_none() {
+        printer::note("write all of them to a file with `--out FILE`");
+    }
+    Ok(())
+}
+
+fn test(args: &ForecastArgs, run: &Run, share: f64) -> anyhow::Result<()> {
+    let loaded = data_of(run, &args.run)?;
+    let bar = Bar::new("fitting the beginnings again");
+    let asked = settings(args, ForecastTimes::At(Vec::new()));
+    let test = run.model.forecast_test(&loaded.data, share, &asked, &|done| bar.set(done))?;
+    drop(bar);
+    let names = run.model.variables();
+    if let Some(file) = &args.out.out {
+        write_table(file, &accuracy_table(names, &test.methods))?;
+    }
+    if let Some(file) = &args.out.svg {
+        draw(file, chart(run, &test.forecasts, Some(&loaded.data)))?;
+    }
+    if args.out.json {
+        let object = json!({
+            "holdout": share,
+            "series": test.n_series,
+            "rows": test.n_rows,
+            "methods": test.methods,
+            "variables": names,
+        });
+        return Ok(printer::data(&serde_json::to_string_pretty(&object)?)?);
+    }
+    printer::data(&describe(&test))?;
+    Ok(())
+}
+
+fn describe(test: &ForecastTest) -> String {
+    format!(
+        "the last {} of {} forecast from their beginnings\n(errors in deviations of each variable, \
+         smaller is better; {} cells):\n{}",
+        count(test.n_rows, "row", "rows"),
+        count(test.n_series, "series", "series"),
+        test.methods[0].overall.n_cells,
+        accuracies(&test.methods)
+    )
+}
+
+fn write_files(
+    args: &ForecastArgs,
+    run: &Run,
+    forecasts: &[SeriesForecast],
+    data: Option<&SeriesSet>,
+) -> anyhow::Result<()> {
+    if let Some(file) = &args.out.out {
+        let mut columns = BandColumns::default();
+        for one in forecasts {
+            columns.add(&one.name, run.model.variables(), &one.bands, |_, _| true);
+        }
+        write_table(file, &columns.into_table())?;
+    }
+    if let Some(file) = &args.out.svg {
+        draw(file, chart(run, forecasts, data))?;
+    }
+    Ok(())
+}
+
+/// The first series: its last measurements, then its future.
+fn chart(run: &Run, forecasts: &[SeriesForecast], data: Option<&SeriesSet>) -> BandChart {
+    let first = &forecasts[0];
+    let series = data.and_then(|data| data.series().iter().find(|one| one.name() == first.name));
+    let end = first.bands.times[first.bands.times.len() - 1];
+    // Twice as much past as future: enough to see where it comes from.
+    let start = first.from - 2.0 * (end - first.from);
+    let panels = (run.model.variables().iter().enumerate()).map(|(idx, name)| {
+        let points = series.map_or(Vec::new(), |series| {
+            let rows = (0..series.n_observations()).filter(|&row| series.times()[row] >= start);
+            rows.filter_map(|row| Some((series.times()[row], series.value(row, idx)?))).collect()
+        });
+        Panel {
+            points,
+            points_label: "measured".to_owned(),
+            marks: vec![first.from],
+            ..panel(name, "Forecast", &first.bands, idx)
+        }
+    });
+    let more = match forecasts.len() {
+        1 => String::new(),
+        n => format!(", the first of {n}"),
+    };
+    BandChart {
+        title: "Forecast".to_owned(),
+        subtitle: format!("series {}{more}; bands of future measurements", first.name),
+        time_label: time_label(run),
+        panels: panels.collect(),
+    }
+}

@@ -1,0 +1,143 @@
+//! `graph`: the learned edges in any format, and the feedback loops among them.
+
+use std::process::ExitCode;
+
+use driftgraph_core::SignatureGraph;
+use driftgraph_core::fitted::edges::{LearnedEdge, feedback_loops};
+use driftgraph_data::graph_formats::{GraphFormat, graph_text, sign_word};
+use serde_json::json;
+
+use crate::asking::with_run;
+use crate::commands::table;
+use crate::model_args::GraphArgs;
+use crate::output::{count, short, write_file};
+use crate::pictures::draw_graph;
+use crate::printer;
+
+/// Feedback loops shown on the terminal.
+const SHOWN_LOOPS: usize = 5;
+
+pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
+    if let Some(threshold) = args.threshold {
+        anyhow::ensure!(
+            (0.0..=1.0).contains(&threshold),
+            "`--threshold` must be a probability, found {threshold}"
+        );
+    }
+    let (names, edges) = with_run(&args.run, |run| {
+        let mut edges = run.model.edges();
+        match args.top {
+            Some(k) => edges.truncate(k),
+            None => {
+                let threshold = args.threshold.unwrap_or(0.5);
+                edges.retain(|edge| edge.probability >= threshold);
+            }
+        }
+        Ok((run.model.variables().to_vec(), edges))
+    })?;
+    let loops = feedback_loops(&graph_of(names.len(), &edges));
+    if let Some(file) = &args.svg {
+        let title = match args.top {
+            Some(_) => format!("The {} most probable edges", edges.len()),
+            None => format!(
+                "Edges with a probability of at least {}",
+                short(args.threshold.unwrap_or(0.5))
+            ),
+        };
+        draw_graph(file, &names, &edges, &title)?;
+    }
+    let format = args.format.map(GraphFormat::from);
+    if let Some(file) = &args.out {
+        let text = graph_text(&names, &edges, format.unwrap_or(GraphFormat::Csv));
+        write_file(file, |out| out.write_all(text.as_bytes()))?;
+        printer::note(&format!(
+            "wrote {} to `{}`",
+            count(edges.len(), "edge", "edges"),
+            file.display()
+        ));
+    }
+    if args.json {
+        printer::data(&json_text(&names, &edges, &loops)?)?;
+    } else if args.out.is_none() {
+        match format {
+            Some(format) => printer::data(&graph_text(&names, &edges, format))?,
+            None => printer::data(&describe(&names, &edges))?,
+        }
+    }
+    tell_loops(&names, &loops);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn graph_of(n: usize, edges: &[LearnedEdge]) -> SignatureGraph {
+    let mut graph = SignatureGraph::empty(n);
+    edges.iter().for_each(|edge| graph.set_edge(edge.source, edge.target, true));
+    graph
+}
+
+fn json_text(
+    names: &[String],
+    edges: &[LearnedEdge],
+    loops: &[Vec<usize>],
+) -> anyhow::Result<String> {
+    let edges: Vec<_> = edges
+        .iter()
+        .map(|edge| {
+            let mut object = json!(edge);
+            object["source"] = json!(names[edge.source]);
+            object["target"] = json!(names[edge.target]);
+            object
+        })
+        .collect();
+    let loops: Vec<Vec<&String>> =
+        loops.iter().map(|group| group.iter().map(|&idx| &names[idx]).collect()).collect();
+    let all = json!({"variables": names, "edges": edges, "feedback_loops": loops});
+    Ok(serde_json::to_string_pretty(&all)?)
+}
+
+fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
+    let with_noise = edges.iter().any(|edge| edge.noise_effect.is_some());
+    let with_instant = edges.iter().any(|edge| edge.probability_instantaneous.is_some());
+    let mut header = vec!["source", "target", "probability", "sign", "effect", "strength"];
+    if with_noise {
+        header.push("effect on noise");
+    }
+    if with_instant {
+        header.extend(["within a step", "effect within a step"]);
+    }
+    header.push("disagreement");
+    let mut rows = table(&header);
+    let optional = |number: Option<f64>| number.map_or("-".to_owned(), short);
+    for edge in edges {
+        let mut cells = vec![
+            names[edge.source].clone(),
+            names[edge.target].clone(),
+            format!("{:.3}", edge.probability),
+            sign_word(edge.sign).to_owned(),
+            short(edge.effect),
+            short(edge.strength),
+        ];
+        if with_noise {
+            cells.push(optional(edge.noise_effect));
+        }
+        if with_instant {
+            let within = edge.probability_instantaneous;
+            cells.push(within.map_or("-".to_owned(), |p| format!("{p:.3}")));
+            cells.push(optional(edge.effect_instantaneous));
+        }
+        cells.push(short(edge.disagreement));
+        rows.add_row(cells);
+    }
+    rows.trim_fmt()
+}
+
+fn tell_loops(names: &[String], loops: &[Vec<usize>]) {
+    if loops.is_empty() {
+        printer::note("no feedback loops among these edges");
+        return;
+    }
+    printer::note(&format!("{}:", count(loops.len(), "feedback loop", "feedback loops")));
+    for group in loops.iter().take(SHOWN_LOOPS) {
+        let members: Vec<&str> = group.iter().map(|&idx| names[idx].as_str()).collect();
+        printer::note(&format!("  {}", members.join(", ")));
+    }
+}

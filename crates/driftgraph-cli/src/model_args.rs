@@ -1,0 +1,300 @@
+//! What the user typed to ask a fitted model, word for word, with the help text.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use driftgraph_core::process::solver::Scheme;
+use driftgraph_data::graph_formats::GraphFormat;
+
+use crate::args::scheme;
+
+/// The run that is asked.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Run folder that `fit` wrote
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The data of the fit, where they were moved since
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "T")]
+    pub(crate) threads: Option<usize>,
+}
+
+/// Where answers go.
+#[derive(Debug, Args)]
+pub(crate) struct OutArgs {
+    /// File for the whole answer (.csv, .tsv or .parquet)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// File for a picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How paths are simulated.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Simulation")]
+pub(crate) struct PathArgs {
+    /// Number of paths
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) paths: usize,
+    /// All paths under the edges of at least this probability [default: a sampled graph per path]
+    #[arg(long, value_name = "P")]
+    pub(crate) threshold: Option<f64>,
+    /// Longest solver step [default: that of the fit]
+    #[arg(long, value_name = "DT")]
+    pub(crate) step_size: Option<f64>,
+    /// euler-maruyama or milstein
+    #[arg(long, default_value = "euler-maruyama", value_parser = scheme)]
+    pub(crate) scheme: Scheme,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// Where and how long paths run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Times and start")]
+pub(crate) struct SpanArgs {
+    /// learned (the initial law), series:NAME or series:NAME@TIME (its hidden state), or 'x=1,y=2'
+    #[arg(long, value_name = "START", default_value = "learned", value_parser = start)]
+    pub(crate) start: StartArg,
+    /// First time [default: 0, or that of the series]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    pub(crate) from: Option<f64>,
+    /// How long [default: as long as a usual series of the fit]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) horizon: Option<f64>,
+    /// Time between two states that are kept [default: a hundredth of the horizon]
+    #[arg(long, value_name = "DT")]
+    pub(crate) every: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum StartArg {
+    Learned,
+    Series(String, Option<f64>),
+    Values(Vec<(String, f64)>),
+}
+
+fn start(text: &str) -> Result<StartArg, String> {
+    if text == "learned" {
+        return Ok(StartArg::Learned);
+    }
+    if let Some(series) = text.strip_prefix("series:") {
+        return Ok(match series.rsplit_once('@') {
+            Some((name, time)) => {
+                let time = time.trim().parse().map_err(|_| format!("`{time}` is not a time"))?;
+                StartArg::Series(name.to_owned(), Some(time))
+            }
+            None => StartArg::Series(series.to_owned(), None),
+        });
+    }
+    let value = |part: &str| {
+        let expected = "expected `learned`, `series:NAME` or values as `x=1,y=2`";
+        let (name, value) = part.split_once('=').ok_or(expected)?;
+        let value: f64 =
+            value.trim().parse().map_err(|_| format!("`{}` is not a number", value.trim()))?;
+        Ok::<_, String>((name.trim().to_owned(), value))
+    };
+    text.split(',').map(value).collect::<Result<_, _>>().map(StartArg::Values)
+}
+
+/// Show the learned edges: how sure, which sign, how strong; and the feedback loops among them
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph graph run --threshold 0.8
+  driftgraph graph run --top 30 --format graphml --out graph.graphml --svg graph.svg
+  driftgraph graph run --format matrix --threshold 0 > probabilities.csv")]
+pub(crate) struct GraphArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Edges of at least this probability [default: 0.5, unless --top is given]
+    #[arg(long, value_name = "P", conflicts_with = "top")]
+    pub(crate) threshold: Option<f64>,
+    /// So many of the most probable edges
+    #[arg(long, value_name = "K")]
+    pub(crate) top: Option<usize>,
+    /// Write the edges in a format of other programs instead of a table to read
+    #[arg(long, value_enum, value_name = "F")]
+    pub(crate) format: Option<FormatArg>,
+    /// File for the edges [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// File for a picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Print one JSON object with edges and feedback loops
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// One row per edge, most probable first
+    Csv,
+    /// Square matrix of probabilities; rows are sources
+    Matrix,
+    /// Graphviz
+    Dot,
+    /// GraphML: yEd, igraph, networkx
+    Graphml,
+    /// GEXF: Gephi
+    Gexf,
+    /// Cytoscape and Cytoscape.js
+    Cytoscape,
+    /// Node-link JSON: networkx and D3
+    Json,
+}
+
+impl From<FormatArg> for GraphFormat {
+    fn from(arg: FormatArg) -> Self {
+        match arg {
+            FormatArg::Csv => Self::Csv,
+            FormatArg::Matrix => Self::Matrix,
+            FormatArg::Dot => Self::Dot,
+            FormatArg::Graphml => Self::GraphMl,
+            FormatArg::Gexf => Self::Gexf,
+            FormatArg::Cytoscape => Self::Cytoscape,
+            FormatArg::Json => Self::Json,
+        }
+    }
+}
+
+/// Draw new paths from the learned process
+///
+/// The file of --out has the columns of a data table (series, time, one per variable), so that
+/// `check` and `fit` read it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph simulate run --paths 200 --out paths.csv --svg paths.svg
+  driftgraph simulate run --paths 5000 --start series:patient-1 --horizon 20 --threshold 0.5
+  driftgraph simulate run --paths 100 --start 'glucose=5,insulin=12' --out paths.parquet")]
+pub(crate) struct SimulateArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) span: SpanArgs,
+    #[command(flatten)]
+    pub(crate) paths: PathArgs,
+    #[command(flatten)]
+    pub(crate) out: OutArgs,
+}
+
+/// Forecast every series of the fit, or measure how well that works
+///
+/// Bands are those of future measurements: hidden state and measurement noise. --holdout fits the
+/// beginning of every series again, with the settings of the run, and forecasts the rest.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph forecast run --horizon 10 --out forecast.csv --svg forecast.svg
+  driftgraph forecast run --holdout 20%")]
+pub(crate) struct ForecastArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// How far after the end of each series [default: a fifth of a usual series]
+    #[arg(long, value_name = "TIME", conflicts_with = "times")]
+    pub(crate) horizon: Option<f64>,
+    /// Time between two forecasts [default: a twentieth of the horizon]
+    #[arg(long, value_name = "DT", conflicts_with = "times")]
+    pub(crate) every: Option<f64>,
+    /// Times to forecast, separated by commas, as far as they lie after the end of a series
+    #[arg(long, value_name = "T1,T2,...", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) times: Vec<f64>,
+    /// Hold out the last rows of every series, e.g. 20%, and compare forecasts with them
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["times", "horizon"])]
+    pub(crate) holdout: Option<f64>,
+    #[command(flatten)]
+    pub(crate) paths: PathArgs,
+    #[command(flatten)]
+    pub(crate) out: OutArgs,
+}
+
+/// Fill in hidden states: missing cells and times between rows, or measure how well that works
+///
+/// Without --times, the missing cells of the data (all cells with --all). --holdout-cells hides
+/// some observed cells, fits the rest again with the settings of the run, and imputes them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph impute run --out imputed.csv --svg imputed.svg
+  driftgraph impute run --times 0.5,1.5,2.5 --out between.csv
+  driftgraph impute run --holdout-cells 10%")]
+pub(crate) struct ImputeArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Times to impute, separated by commas, as far as they lie inside a series
+    #[arg(long, value_name = "T1,T2,...", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) times: Vec<f64>,
+    /// Cells that were observed too
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Hide a share of the observed cells, e.g. 10%, and compare imputed values with them
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "times")]
+    pub(crate) holdout_cells: Option<f64>,
+    /// Sampled paths per series, where the posterior is simulated
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) samples: usize,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) out: OutArgs,
+}
+
+/// Ask what happens under interventions, against the same paths left alone
+///
+/// State, in order, after every step:
+///   x2 = 0.5                        hold at a value
+///   x3 = 2*x1 + sin(t)              hold at a function of others and of time t
+///   clip(x1; 0, 3)                  keep between bounds
+///   project sphere(x1, x2; 1)       also sphere(x1, x2; radius; centre), plane(x1, x2; normal; level)
+///                                   and box(x1, x2; low, high; low, high)
+/// Dynamics, in the variable's unit per time (drift) or per square root of time (diffusion):
+///   drift(x4) += 0.3                also =, -= and *=
+///   diffusion(x4) *= 0
+/// Each may have a window: x2 = 0.5 @ 10..20, or @ 5.. or @ ..8. Names with other characters than
+/// letters, digits, _ and . stand in backquotes.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  driftgraph intervene run --do 'glucose = 4 @ 10..20' --out effect.csv --svg effect.svg
+  driftgraph intervene run --do 'drift(insulin) += 0.3' --do 'clip(glucose; 3, 6)' --paths 5000"
+)]
+pub(crate) struct InterveneArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// An intervention; may be repeated
+    #[arg(long = "do", value_name = "EXPRESSION", required = true)]
+    pub(crate) changes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) span: SpanArgs,
+    #[command(flatten)]
+    pub(crate) paths: PathArgs,
+    #[command(flatten)]
+    pub(crate) out: OutArgs,
+}
+
+/// `20%` or `0.2`.
+fn share(text: &str) -> Result<f64, String> {
+    let (digits, unit) = match text.trim().strip_suffix('%') {
+        Some(digits) => (digits, 0.01),
+        None => (text.trim(), 1.0),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| format!("`{text}` is not a share"))?;
+    let share = number * unit;
+    if share > 0.0 && share < 1.0 {
+        return Ok(share);
+    }
+    Err(format!("expected more than 0% and less than 100%, found `{text}`"))
+}

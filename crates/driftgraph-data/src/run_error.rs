@@ -1,0 +1,113 @@
+//! What can be wrong with a run folder.
+
+use std::path::PathBuf;
+
+use driftgraph_core::fitted::error::ModelError;
+
+use crate::error::DataErrors;
+
+/// Why a run cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A folder without a run.
+    #[error("`{}` is not a run folder: it holds no run.json", folder.display())]
+    NotARun {
+        /// What was asked for.
+        folder: PathBuf,
+    },
+    /// A file that the system does not give.
+    #[error("cannot read `{}`: {reason}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// A file larger than any that is written.
+    #[error("`{}` has {size} bytes, more than the {limit} that are read", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// Its size.
+        size: u64,
+        /// The most that is read.
+        limit: u64,
+    },
+    /// A file that does not follow its format.
+    #[error("`{}` is damaged: {reason}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A run that was written by a later version.
+    #[error(
+        "the run in `{}` has format {found}, which is newer than format {known} of this driftgraph",
+        folder.display()
+    )]
+    NewerFormat {
+        /// The folder.
+        folder: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format that can be read.
+        known: u32,
+    },
+    /// A run that was written by an earlier version, without all that is needed now.
+    #[error(
+        "the run in `{}` has format {found}, which lacks what format {known} of this driftgraph needs",
+        folder.display()
+    )]
+    OlderFormat {
+        /// The folder.
+        folder: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format that is read.
+        known: u32,
+    },
+    /// A description and arrays that do not make a model.
+    #[error("the model in `{}` cannot be used", folder.display())]
+    Model {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        source: ModelError,
+    },
+    /// Data that cannot be read again.
+    #[error("the data of the run in `{}` cannot be read again", folder.display())]
+    Data {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong with them.
+        source: DataErrors,
+    },
+    /// Data that are not those of the fit.
+    #[error("the data of the run in `{}` have changed since the fit", folder.display())]
+    DataChanged {
+        /// The folder.
+        folder: PathBuf,
+        /// The files that were read.
+        files: Vec<PathBuf>,
+    },
+}
+
+impl RunError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotARun { .. } => "make one with `driftgraph fit DATA --out RUN`",
+            Self::NewerFormat { .. } => "use the driftgraph that wrote it, or a later one",
+            Self::OlderFormat { .. } | Self::Damaged { .. } | Self::Model { .. } => {
+                "fit the data again with `driftgraph fit DATA --out RUN --force`"
+            }
+            Self::Data { .. } => "say where the data are now with `--data FILE`",
+            Self::DataChanged { .. } => {
+                "fit the data again, or name the data of the fit with `--data FILE`"
+            }
+            Self::Unreadable { .. } | Self::TooLarge { .. } => return None,
+        })
+    }
+}

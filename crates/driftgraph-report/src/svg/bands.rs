@@ -1,0 +1,294 @@
+//! Lines with bands over time: one panel per variable, all on the same axis of time.
+
+mod axis;
+
+use super::colour;
+use super::element::{Element, PathData};
+use super::legend::{Legend, SAMPLE};
+use super::page::{MARGIN, Words, sheet};
+use super::text::{Anchor, coloured_label, label, shortened};
+use crate::ReportError;
+use axis::Axis;
+
+/// A chart of bands.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BandChart {
+    /// The line above the chart; may be empty.
+    pub title: String,
+    /// What is shown, in one line.
+    pub subtitle: String,
+    /// What the axis of time counts.
+    pub time_label: String,
+    /// The panels, in reading order.
+    pub panels: Vec<Panel>,
+}
+
+/// One variable over time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Panel {
+    /// Name of the variable.
+    pub name: String,
+    /// Bands, those behind first; at most three can be told apart.
+    pub bands: Vec<Band>,
+    /// Measurements: time and value.
+    pub points: Vec<(f64, f64)>,
+    /// What the points are, for the legend.
+    pub points_label: String,
+    /// Times at which something begins.
+    pub marks: Vec<f64>,
+    /// Windows of time that are shaded.
+    pub windows: Vec<(f64, f64)>,
+}
+
+/// A middle line with a band of 50 % and one of 90 % around it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Band {
+    /// What it shows, for the legend.
+    pub label: String,
+    /// The times, increasing.
+    pub times: Vec<f64>,
+    /// The middle line.
+    pub middle: Vec<f64>,
+    /// Lower and upper end of the 50 % band; empty for a line without bands.
+    pub half: [Vec<f64>; 2],
+    /// Lower and upper end of the 90 % band; empty for a line without bands.
+    pub most: [Vec<f64>; 2],
+}
+
+const PANEL: (f64, f64) = (270.0, 130.0);
+const GAP: (f64, f64) = (64.0, 46.0);
+const NAME_FONT: f64 = 13.0;
+const TICK_FONT: f64 = 10.5;
+/// Colours of the bands, in their order (palette of Okabe and Ito 2008).
+const COLOURS: [&str; 3] = [colour::POSITIVE, colour::NEGATIVE, "#009e73"];
+const POINT: &str = "#24292f";
+const WINDOW: &str = "#f0e442";
+
+/// Draws all panels, in one to three columns.
+pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
+    if chart.panels.is_empty() {
+        return Err(ReportError::NoVariables);
+    }
+    chart.panels.iter().try_for_each(Panel::check)?;
+    let n = chart.panels.len();
+    let n_columns = if n <= 3 { 1 } else if n <= 8 { 2 } else { 3 };
+    let n_rows = n.div_ceil(n_columns);
+    let words = Words {
+        title: &chart.title,
+        subtitle: chart.subtitle.clone(),
+        description: description(chart),
+    };
+    let legend = legend(chart);
+    let top = words.height() + MARGIN;
+    let cell = (PANEL.0 + GAP.0, PANEL.1 + GAP.1);
+    let legend_x = MARGIN + cell.0 * n_columns as f64 + 14.0;
+    let height = (top + cell.1 * n_rows as f64).max(top + legend.height()) + MARGIN;
+    let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &words);
+    let times = Axis::around(chart.panels.iter().flat_map(Panel::times), false);
+    for (idx, panel) in chart.panels.iter().enumerate() {
+        let x = MARGIN + GAP.0 - 12.0 + cell.0 * (idx % n_columns) as f64;
+        let y = top + 18.0 + cell.1 * (idx / n_columns) as f64;
+        // Only the lowest panel of a column says what the axis counts.
+        let is_last = idx + n_columns >= n;
+        svg.push(panel.draw((x, y), &times, if is_last { &chart.time_label } else { "" }));
+    }
+    svg.push(legend.draw(legend_x, top));
+    Ok(svg.into_svg())
+}
+
+fn description(chart: &BandChart) -> String {
+    let names: Vec<&str> = chart.panels.iter().map(|panel| panel.name.as_str()).collect();
+    let labels: Vec<&str> =
+        chart.panels[0].bands.iter().map(|band| band.label.as_str()).collect();
+    format!("Over time, {} of {}", labels.join(" and "), names.join(", "))
+}
+
+fn legend(chart: &BandChart) -> Legend {
+    let mut legend = Legend::default();
+    let line = |colour: &str, width: f64| {
+        let line = PathData::default().then('M', &[0.0, 0.0]).then('h', &[SAMPLE]);
+        line.into_element().set("stroke", colour).at("stroke-width", width)
+    };
+    let box_of = |colour: &str, opacity: f64| {
+        let sizes = [("y", -6.0), ("width", SAMPLE), ("height", 12.0)];
+        Element::new("rect").place(&sizes).set("fill", colour).at("fill-opacity", opacity)
+    };
+    let mut labels: Vec<(&Band, usize)> = Vec::new();
+    for panel in &chart.panels {
+        for (idx, band) in panel.bands.iter().enumerate() {
+            if labels.iter().all(|(known, _)| known.label != band.label) {
+                labels.push((band, idx));
+            }
+        }
+    }
+    for (band, idx) in labels {
+        let colour = COLOURS[idx % COLOURS.len()];
+        legend.heading(&band.label);
+        legend.entry(line(colour, 2.0), "middle");
+        if !band.half[0].is_empty() {
+            legend.entry(box_of(colour, HALF_OPACITY + MOST_OPACITY), "50 % band");
+            legend.entry(box_of(colour, MOST_OPACITY), "90 % band");
+        }
+    }
+    let any = |has: fn(&Panel) -> bool| chart.panels.iter().any(has);
+    let points = chart.panels.iter().find(|panel| !panel.points.is_empty());
+    if points.is_some() || any(|panel| !panel.marks.is_empty() || !panel.windows.is_empty()) {
+        legend.heading("Data");
+    }
+    if let Some(panel) = points {
+        let dot = Element::new("circle").place(&[("cx", SAMPLE / 2.0), ("r", 2.2)]);
+        legend.entry(dot.set("fill", POINT), &panel.points_label);
+    }
+    if any(|panel| !panel.marks.is_empty()) {
+        let mark = PathData::default().then('M', &[SAMPLE / 2.0, -8.0]).then('v', &[16.0]);
+        let mark = mark.into_element().set("stroke", POINT).set("stroke-dasharray", "3 3");
+        legend.entry(mark, "end of the data");
+    }
+    if any(|panel| !panel.windows.is_empty()) {
+        legend.entry(box_of(WINDOW, WINDOW_OPACITY), "intervention");
+    }
+    legend
+}
+
+const MOST_OPACITY: f64 = 0.16;
+const HALF_OPACITY: f64 = 0.24;
+const WINDOW_OPACITY: f64 = 0.35;
+
+impl Panel {
+    fn check(&self) -> Result<(), ReportError> {
+        for band in &self.bands {
+            for column in [&band.middle].into_iter().chain(&band.half).chain(&band.most) {
+                let is_band = !std::ptr::eq(column, &raw const band.middle);
+                if column.len() != band.times.len() && !(is_band && column.is_empty()) {
+                    return Err(ReportError::WrongBandSize {
+                        panel: self.name.clone(),
+                        band: band.label.clone(),
+                        expected: band.times.len(),
+                        found: column.len(),
+                    });
+                }
+            }
+        }
+        let all = self.values().chain(self.times()).chain(self.marks.iter().copied());
+        match all.into_iter().find(|value| !value.is_finite()) {
+            Some(value) => Err(ReportError::NotFinite { panel: self.name.clone(), value }),
+            None => Ok(()),
+        }
+    }
+
+    fn times(&self) -> impl Iterator<Item = f64> {
+        let bands = self.bands.iter().flat_map(|band| band.times.iter().copied());
+        bands.chain(self.points.iter().map(|point| point.0))
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> {
+        let bands = self.bands.iter().flat_map(|band| {
+            [&band.middle].into_iter().chain(&band.half).chain(&band.most).flatten().copied()
+        });
+        bands.chain(self.points.iter().map(|point| point.1))
+    }
+
+    /// Name, axes, bands from behind, points and marks; the upper left corner is at the place.
+    fn draw(&self, (x, y): (f64, f64), times: &Axis, time_label: &str) -> Element {
+        let values = Axis::around(self.values(), true);
+        let place = Place { x, y, times, values: &values };
+        let mut group = Element::new("g").set("class", "panel");
+        let name = shortened(&self.name, NAME_FONT, PANEL.0);
+        let title = label(x, y - 11.0, NAME_FONT, Anchor::Start).set("font-weight", "600");
+        group.push(title.tooltip(&self.name).text(&name));
+        place.draw_axes(&mut group, time_label);
+        for &(from, to) in &self.windows {
+            let (from, to) = (times.clamp(from), times.clamp(to));
+            let (left, right) = (place.time(from), place.time(to));
+            let sizes =
+                [("x", left), ("y", y), ("width", (right - left).max(1.0)), ("height", PANEL.1)];
+            let window = Element::new("rect").place(&sizes).set("fill", WINDOW);
+            group.push(window.at("fill-opacity", WINDOW_OPACITY));
+        }
+        for (idx, band) in self.bands.iter().enumerate() {
+            place.draw_band(&mut group, band, COLOURS[idx % COLOURS.len()]);
+        }
+        let mut points = Element::new("g").set("fill", POINT).set("fill-opacity", "0.8");
+        for &(time, value) in &self.points {
+            let at = [("cx", place.time(time)), ("cy", place.value(value)), ("r", 1.7)];
+            points.push(Element::new("circle").place(&at));
+        }
+        group.push(points);
+        for &mark in self.marks.iter().filter(|mark| times.holds(**mark)) {
+            let line = PathData::default().then('M', &[place.time(mark), y]).then('v', &[PANEL.1]);
+            group.push(line.into_element().set("stroke", POINT).set("stroke-dasharray", "3 3"));
+        }
+        group
+    }
+}
+
+/// A panel on the sheet.
+struct Place<'a> {
+    x: f64,
+    y: f64,
+    times: &'a Axis,
+    values: &'a Axis,
+}
+
+impl Place<'_> {
+    fn time(&self, time: f64) -> f64 {
+        self.x + PANEL.0 * self.times.share(time)
+    }
+
+    fn value(&self, value: f64) -> f64 {
+        self.y + PANEL.1 * (1.0 - self.values.share(value))
+    }
+
+    fn draw_axes(&self, group: &mut Element, time_label: &str) {
+        let (right, bottom) = (self.x + PANEL.0, self.y + PANEL.1);
+        for (value, text) in self.values.ticks() {
+            let at = self.value(value);
+            let guide = PathData::default().then('M', &[self.x, at]).then('H', &[right]);
+            group.push(guide.into_element().set("stroke", colour::GUIDE).at("stroke-opacity", 0.45));
+            let place = (self.x - 6.0, at);
+            let tick = coloured_label(place, TICK_FONT, Anchor::End, colour::FAINT_TEXT);
+            group.push(tick.text(&text));
+        }
+        for (time, text) in self.times.ticks() {
+            let at = self.time(time);
+            let tick = PathData::default().then('M', &[at, bottom]).then('v', &[4.0]);
+            group.push(tick.into_element().set("stroke", colour::GUIDE));
+            let place = (at, bottom + 12.0);
+            let tick = coloured_label(place, TICK_FONT, Anchor::Middle, colour::FAINT_TEXT);
+            group.push(tick.text(&text));
+        }
+        let frame = PathData::default()
+            .then('M', &[self.x, self.y])
+            .then('V', &[bottom])
+            .then('H', &[right]);
+        group.push(frame.into_element().set("fill", "none").set("stroke", colour::GUIDE));
+        if !time_label.is_empty() {
+            let place = (self.x + 0.5 * PANEL.0, bottom + 26.0);
+            let words = coloured_label(place, TICK_FONT, Anchor::Middle, colour::FAINT_TEXT);
+            group.push(words.text(time_label));
+        }
+    }
+
+    fn draw_band(&self, group: &mut Element, band: &Band, colour: &str) {
+        for (ends, opacity) in [(&band.most, MOST_OPACITY), (&band.half, HALF_OPACITY)] {
+            let [low, high] = ends;
+            if low.is_empty() || high.is_empty() {
+                continue;
+            }
+            let up = band.times.iter().zip(high);
+            let down = band.times.iter().zip(low).rev();
+            let area = self.line(up.chain(down)).then('Z', &[]);
+            let area = area.into_element().set("fill", colour).at("fill-opacity", opacity);
+            group.push(area.set("stroke", "none"));
+        }
+        let line = self.line(band.times.iter().zip(&band.middle)).into_element();
+        let line = line.set("fill", "none").set("stroke", colour).at("stroke-width", 1.8);
+        group.push(line.set("stroke-linejoin", "round"));
+    }
+
+    fn line<'b>(&self, points: impl Iterator<Item = (&'b f64, &'b f64)>) -> PathData {
+        points.enumerate().fold(PathData::default(), |path, (idx, (&time, &value))| {
+            path.then(if idx == 0 { 'M' } else { 'L' }, &[self.time(time), self.value(value)])
+        })
+    }
+}

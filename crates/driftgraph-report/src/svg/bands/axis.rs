@@ -1,0 +1,106 @@
+//! An axis that holds all its numbers, with ticks at round ones.
+
+/// About so many ticks.
+const N_TICKS: f64 = 4.0;
+
+/// A range of numbers and its ticks.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    step: f64,
+}
+
+impl Axis {
+    /// Around some finite numbers; with a little room at both ends where asked.
+    pub(super) fn around(numbers: impl Iterator<Item = f64>, with_room: bool) -> Self {
+        let (mut low, mut high) = numbers
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        if !low.is_finite() || !high.is_finite() {
+            (low, high) = (0.0, 1.0);
+        }
+        if high - low <= 1e-12 * low.abs().max(high.abs()) {
+            let half = if low == 0.0 { 1.0 } else { 0.1 * low.abs() };
+            (low, high) = (low - half, high + half);
+        }
+        let room = if with_room { 0.06 * (high - low) } else { 0.0 };
+        let (low, high) = (low - room, high + room);
+        Self { low, high, step: round_step((high - low) / N_TICKS) }
+    }
+
+    /// Where a number lies: 0 at the low end, 1 at the high one.
+    pub(super) fn share(&self, number: f64) -> f64 {
+        (number - self.low) / (self.high - self.low)
+    }
+
+    pub(super) fn holds(&self, number: f64) -> bool {
+        (self.low..=self.high).contains(&number)
+    }
+
+    pub(super) fn clamp(&self, number: f64) -> f64 {
+        number.clamp(self.low, self.high)
+    }
+
+    /// Round numbers inside, with their texts.
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+        let first = (self.low / self.step).ceil();
+        let mut ticks = Vec::new();
+        let mut idx = 0.0;
+        while ticks.len() < 12 {
+            let tick = (first + idx) * self.step;
+            if tick > self.high + 1e-9 * self.step {
+                break;
+            }
+            ticks.push((tick, self.text(tick)));
+            idx += 1.0;
+        }
+        ticks
+    }
+
+    fn text(&self, tick: f64) -> String {
+        let size = self.low.abs().max(self.high.abs());
+        if !(1e-3..1e6).contains(&size) {
+            let text = format!("{tick:.1e}");
+            return text.replace(".0e", "e");
+        }
+        let digits = (-libm::floor(libm::log10(self.step) + 1e-9)).max(0.0) as usize;
+        let text = format!("{tick:.digits$}");
+        if text.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.')) {
+            return "0".to_owned();
+        }
+        text
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, not below the given step.
+fn round_step(step: f64) -> f64 {
+    let power = libm::pow(10.0, libm::floor(libm::log10(step)));
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= step * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(low: f64, high: f64) -> Vec<String> {
+        let axis = Axis::around([low, high].into_iter(), false);
+        axis.ticks().into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(texts(0.0, 100.0), ["0", "50", "100"]);
+        assert_eq!(texts(-0.3, 0.9), ["0", "0.5"]);
+        assert_eq!(texts(0.0, 1.0), ["0", "0.5", "1.0"]);
+        assert_eq!(texts(0.0, 0.004), ["0", "0.001", "0.002", "0.003", "0.004"]);
+        assert_eq!(texts(0.0, 4e9), ["0e0", "1e9", "2e9", "3e9", "4e9"]);
+    }
+
+    #[test]
+    fn a_single_number_has_room_around_it() {
+        let axis = Axis::around([5.0].into_iter(), true);
+        assert!(axis.share(5.0) > 0.4 && axis.share(5.0) < 0.6);
+        assert!(Axis::around(std::iter::empty(), true).holds(0.5));
+    }
+}
