@@ -7,9 +7,9 @@ use driftgraph_core::fitted::GraphChoice;
 use driftgraph_core::fitted::accuracy::MethodAccuracy;
 use driftgraph_core::fitted::bands::Bands;
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
+use driftgraph_data::Loaded;
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::table::{Column, Table, TableFormat};
-use driftgraph_data::Loaded;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -153,8 +153,7 @@ impl BandColumns {
                 self.series.push(series.to_owned());
                 self.times.push(time);
                 self.variables.push(name.clone());
-                let columns =
-                    [&bands.mean, &bands.deviation].into_iter().chain(&bands.quantiles);
+                let columns = [&bands.mean, &bands.deviation].into_iter().chain(&bands.quantiles);
                 for (out, column) in self.numbers.iter_mut().zip(columns) {
                     out.push(column[cell]);
                 }

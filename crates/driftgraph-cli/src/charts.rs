@@ -26,11 +26,7 @@ pub(crate) fn band(label: &str, bands: &Bands, variable: usize) -> Band {
 
 /// The panel of one variable with one band.
 pub(crate) fn panel(name: &str, label: &str, bands: &Bands, variable: usize) -> Panel {
-    Panel {
-        name: name.to_owned(),
-        bands: vec![band(label, bands, variable)],
-        ..Panel::default()
-    }
+    Panel { name: name.to_owned(), bands: vec![band(label, bands, variable)], ..Panel::default() }
 }
 
 /// Draws the chart; says in its subtitle which variables are left out.

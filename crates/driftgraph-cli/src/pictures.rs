@@ -28,10 +28,7 @@ pub(crate) fn draw_edges(
         return Ok(false);
     }
     let matrices = Matrices::new(names.len(), edges);
-    let drawn = LearnedEdges {
-        truth: truth.map(SignatureGraph::matrix),
-        ..matrices.edges(names)
-    };
+    let drawn = LearnedEdges { truth: truth.map(SignatureGraph::matrix), ..matrices.edges(names) };
     let heatmap = heatmap_svg(&drawn, "Probability of every edge")?;
     write_file(&folder.join("edges.svg"), |out| out.write_all(heatmap.as_bytes()))?;
     let n_probable = edges.iter().filter(|edge| edge.probability >= 0.5).count();
@@ -66,10 +63,8 @@ struct Matrices {
 
 impl Matrices {
     fn new(n: usize, edges: &[LearnedEdge]) -> Self {
-        let mut matrices = Self {
-            probabilities: vec![0.0; n * n],
-            signs: vec![EffectSign::Unknown; n * n],
-        };
+        let mut matrices =
+            Self { probabilities: vec![0.0; n * n], signs: vec![EffectSign::Unknown; n * n] };
         for edge in edges {
             let idx = edge.source * n + edge.target;
             matrices.probabilities[idx] = edge.probability;

@@ -226,7 +226,11 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
     }
     out.push_str("  <graph id=\"learned\" edgedefault=\"directed\">\n");
     for (idx, name) in names.iter().enumerate() {
-        let _ = writeln!(out, "    <node id=\"n{idx}\"><data key=\"label\">{}</data></node>", xml(name));
+        let _ = writeln!(
+            out,
+            "    <node id=\"n{idx}\"><data key=\"label\">{}</data></node>",
+            xml(name)
+        );
     }
     for (idx, edge) in edges.iter().enumerate() {
         let _ = write!(
@@ -309,9 +313,10 @@ fn node_link(names: &[String], edges: &[LearnedEdge]) -> Value {
 }
 
 fn cytoscape(names: &[String], edges: &[LearnedEdge]) -> Value {
-    let nodes = names.iter().enumerate().map(|(idx, name)| {
-        json!({"data": {"id": format!("n{idx}"), "name": name, "label": name}})
-    });
+    let nodes = names
+        .iter()
+        .enumerate()
+        .map(|(idx, name)| json!({"data": {"id": format!("n{idx}"), "name": name, "label": name}}));
     let links = edges.iter().enumerate().map(|(idx, edge)| {
         let mut data = attributes_json(edge);
         data.insert("id".into(), format!("e{idx}").into());
@@ -365,7 +370,10 @@ mod tests {
     fn lists_and_matrices_carry_names() {
         let list = text(GraphFormat::Csv);
         assert!(list.starts_with("source,target,probability,score,probability_lagged,effect,strength,sign,disagreement\n\"a \"\"1\"\" <&>\",b,0.75,inf,0.75,2,2,+,0\n"), "{list}");
-        assert_eq!(text(GraphFormat::Matrix), "source,\"a \"\"1\"\" <&>\",b\n\"a \"\"1\"\" <&>\",0,0.75\nb,0,0.5\n");
+        assert_eq!(
+            text(GraphFormat::Matrix),
+            "source,\"a \"\"1\"\" <&>\",b\n\"a \"\"1\"\" <&>\",0,0.75\nb,0,0.5\n"
+        );
     }
 
     #[test]

@@ -157,7 +157,8 @@ impl Run {
         let file = folder.model_file();
         let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
         let damaged = |reason: String| RunError::Damaged { file: file.clone(), reason };
-        let arrays = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let arrays =
+            SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
         let model = FittedModel::from_parts(description.model, &StoredArrays(arrays))
             .map_err(|source| RunError::Model { folder: path.to_owned(), source })?;
         Ok(Self { model, data: description.data, folder: path.to_owned() })
@@ -169,7 +170,10 @@ impl Run {
         let loaded = load(files, &self.data.options)
             .map_err(|source| RunError::Data { folder: self.folder.clone(), source })?;
         if fingerprint(&loaded.data) != self.data.fingerprint {
-            return Err(RunError::DataChanged { folder: self.folder.clone(), files: files.to_vec() });
+            return Err(RunError::DataChanged {
+                folder: self.folder.clone(),
+                files: files.to_vec(),
+            });
         }
         Ok(loaded)
     }
@@ -205,8 +209,10 @@ struct Version {
 
 /// Reads a whole file that is not larger than any honest one would be.
 fn read_limited(file: &Path, limit: u64) -> Result<Vec<u8>, RunError> {
-    let unreadable =
-        |error: &io::Error| RunError::Unreadable { file: file.to_owned(), reason: error.to_string() };
+    let unreadable = |error: &io::Error| RunError::Unreadable {
+        file: file.to_owned(),
+        reason: error.to_string(),
+    };
     let open = File::open(file).map_err(|error| unreadable(&error))?;
     let size = open.metadata().map_err(|error| unreadable(&error))?.len();
     if size > limit {

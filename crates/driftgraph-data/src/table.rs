@@ -120,10 +120,10 @@ impl Table {
             field.with_repetition(repetition).build().map(std::sync::Arc::new)
         };
         let fields = self.columns.iter().map(field).collect::<Result<Vec<_>, _>>();
-        let schema = Type::group_type_builder("table").with_fields(fields.map_err(io::Error::other)?);
+        let schema =
+            Type::group_type_builder("table").with_fields(fields.map_err(io::Error::other)?);
         let schema = std::sync::Arc::new(schema.build().map_err(io::Error::other)?);
-        let properties =
-            WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let mut file = SerializedFileWriter::new(out, schema, std::sync::Arc::new(properties))
             .map_err(io::Error::other)?;
         let mut group = file.next_row_group().map_err(io::Error::other)?;
@@ -164,13 +164,14 @@ mod tests {
             .with("series", Column::Text(vec!["a, b".into(), "a, b".into(), "c".into()]))
             .with("time", Column::Whole(vec![0, 1, 0]))
             .with("x 1", Column::Number(vec![0.1, f64::NAN, -3e-7]))
+            .with("y", Column::Number(vec![1.0, 2.0, 3.0]))
     }
 
     #[test]
     fn text_quotes_what_it_must_and_leaves_missing_cells_empty() {
         let mut out = Vec::new();
         table().write(&mut out, TableFormat::Csv).unwrap();
-        let expected = "series,time,x 1\n\"a, b\",0,0.1\n\"a, b\",1,\nc,0,-0.0000003\n";
+        let expected = "series,time,x 1,y\n\"a, b\",0,0.1,1\n\"a, b\",1,,2\nc,0,-0.0000003,3\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
@@ -187,7 +188,7 @@ mod tests {
             let file = std::fs::File::create(&path).unwrap();
             table().write(file, TableFormat::of(&path)).unwrap();
             let loaded = load(&[path], &ReadOptions::default()).unwrap();
-            assert_eq!(loaded.data.variables(), ["x 1"], "{name}");
+            assert_eq!(loaded.data.variables(), ["x 1", "y"], "{name}");
             assert_eq!(loaded.data.series()[0].name(), "a, b");
             assert_eq!(loaded.data.series()[0].value(0, 0), Some(0.1));
             assert_eq!(loaded.data.series()[0].value(1, 0), None);

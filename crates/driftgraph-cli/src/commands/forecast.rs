@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use driftgraph_core::SeriesSet;
-use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTest, ForecastTimes, SeriesForecast};
+use driftgraph_core::fitted::forecast::{
+    ForecastSettings, ForecastTest, ForecastTimes, SeriesForecast,
+};
 use driftgraph_core::fitted::simulate::even_times;
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::{BandChart, Panel};

@@ -29,11 +29,8 @@ pub(crate) fn run(args: &ImputeArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn settings(args: &ImputeArgs) -> ImputeSettings {
-    let times = if args.times.is_empty() {
-        ImputeTimes::Rows
-    } else {
-        ImputeTimes::At(args.times.clone())
-    };
+    let times =
+        if args.times.is_empty() { ImputeTimes::Rows } else { ImputeTimes::At(args.times.clone()) };
     ImputeSettings { times, n_samples: args.samples, seed: args.seed }
 }
 
@@ -67,10 +64,11 @@ fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
         printer::note("no cell is missing; `--all` shows the hidden states of all of them");
     }
     let mut shown = table(&["series", "time", "variable", "mean", "deviation"]);
-    let cells = imputed.iter().flat_map(|one| {
-        (0..one.bands.times.len() * d).map(move |cell| (one, cell / d, cell % d))
-    });
-    for (one, row, idx) in cells.filter(|(one, row, idx)| wanted(one, *row, *idx)).take(SHOWN_CELLS) {
+    let cells = imputed
+        .iter()
+        .flat_map(|one| (0..one.bands.times.len() * d).map(move |cell| (one, cell / d, cell % d)));
+    for (one, row, idx) in cells.filter(|(one, row, idx)| wanted(one, *row, *idx)).take(SHOWN_CELLS)
+    {
         let bands = &one.bands;
         shown.add_row([
             one.name.clone(),
@@ -130,7 +128,8 @@ fn chart(run: &Run, imputed: &[ImputedSeries]) -> BandChart {
     let d = run.model.n_variables();
     let panels = (run.model.variables().iter().enumerate()).map(|(idx, name)| {
         let cells = first.bands.times.iter().zip(first.observed.iter().skip(idx).step_by(d));
-        let points = cells.filter(|(_, value)| !value.is_nan()).map(|(time, value)| (*time, *value));
+        let points =
+            cells.filter(|(_, value)| !value.is_nan()).map(|(time, value)| (*time, *value));
         Panel {
             points: points.collect(),
             points_label: "measured".to_owned(),

@@ -26,6 +26,7 @@ pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
             .map_err(FittedError::from)?;
         let data = data_if_there(run, &args.run)?;
         let settings = simulate_settings(run, &args.span, &args.paths, data.as_ref())?;
+        tell_idle_windows(&changes, &settings.times);
         let bar = Bar::new("simulating");
         let series = data.as_ref().map(|loaded| &loaded.data);
         let effect = run.model.intervene(&changes, &settings, series, &|done| bar.set(done))?;
@@ -56,6 +57,19 @@ pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
         Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// An intervention at times that are not simulated does nothing, which is seldom meant.
+fn tell_idle_windows(changes: &Interventions, times: &[f64]) {
+    let (first, last) = (times[0], times[times.len() - 1]);
+    for one in changes.list().iter().filter(|one| one.window.to < first || one.window.from > last) {
+        printer::note(&format!(
+            "warning: `{}` lies outside the simulated times {} to {}; see `--from` and `--horizon`",
+            one.text,
+            short(first),
+            short(last)
+        ));
+    }
 }
 
 fn ranking(effect: &InterventionEffect, n_paths: usize) -> String {

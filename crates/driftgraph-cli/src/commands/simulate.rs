@@ -8,7 +8,8 @@ use driftgraph_report::BandChart;
 use serde_json::json;
 
 use crate::asking::{
-    Bar, bands_json, data_if_there, last_bands, simulate_settings, time_label, with_run, write_table,
+    Bar, bands_json, data_if_there, last_bands, simulate_settings, time_label, with_run,
+    write_table,
 };
 use crate::charts::{draw, panel};
 use crate::model_args::SimulateArgs;
@@ -63,9 +64,8 @@ fn path_table(paths: &SimulatedPaths) -> Table {
     let rows = paths.n_paths * n_times;
     let names = (0..rows).map(|row| format!("path-{}", row / n_times + 1)).collect();
     let times = (0..rows).map(|row| paths.times[row % n_times]).collect();
-    let mut table = Table::default()
-        .with("series", Column::Text(names))
-        .with("time", Column::Number(times));
+    let mut table =
+        Table::default().with("series", Column::Text(names)).with("time", Column::Number(times));
     for (idx, name) in paths.variables.iter().enumerate() {
         let values = paths.states.iter().skip(idx).step_by(d).copied().collect();
         table = table.with(name.clone(), Column::Number(values));

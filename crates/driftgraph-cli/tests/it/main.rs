@@ -1,5 +1,6 @@
 //! Runs the real binary in a folder of its own and compares all it says.
 
+mod asking;
 mod baseline;
 mod check;
 mod demo;

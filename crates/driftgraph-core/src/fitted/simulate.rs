@@ -81,8 +81,7 @@ pub fn even_times(from: f64, horizon: f64, every: Option<f64>) -> Result<Vec<f64
         let (setting, condition) = ("every", "large enough for a million times at most");
         return Err(FittedError::BadSetting { setting, condition, found: every });
     }
-    let mut times: Vec<f64> =
-        (0..n_gaps as usize).map(|idx| from + every * idx as f64).collect();
+    let mut times: Vec<f64> = (0..n_gaps as usize).map(|idx| from + every * idx as f64).collect();
     times.push(from + horizon);
     Ok(times)
 }

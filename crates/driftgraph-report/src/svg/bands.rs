@@ -71,7 +71,13 @@ pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
     }
     chart.panels.iter().try_for_each(Panel::check)?;
     let n = chart.panels.len();
-    let n_columns = if n <= 3 { 1 } else if n <= 8 { 2 } else { 3 };
+    let n_columns = if n <= 3 {
+        1
+    } else if n <= 8 {
+        2
+    } else {
+        3
+    };
     let n_rows = n.div_ceil(n_columns);
     let words = Words {
         title: &chart.title,
@@ -98,8 +104,7 @@ pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
 
 fn description(chart: &BandChart) -> String {
     let names: Vec<&str> = chart.panels.iter().map(|panel| panel.name.as_str()).collect();
-    let labels: Vec<&str> =
-        chart.panels[0].bands.iter().map(|band| band.label.as_str()).collect();
+    let labels: Vec<&str> = chart.panels[0].bands.iter().map(|band| band.label.as_str()).collect();
     format!("Over time, {} of {}", labels.join(" and "), names.join(", "))
 }
 
@@ -124,7 +129,7 @@ fn legend(chart: &BandChart) -> Legend {
     for (band, idx) in labels {
         let colour = COLOURS[idx % COLOURS.len()];
         legend.heading(&band.label);
-        legend.entry(line(colour, 2.0), "middle");
+        legend.entry(line(colour, 2.0), "median");
         if !band.half[0].is_empty() {
             legend.entry(box_of(colour, HALF_OPACITY + MOST_OPACITY), "50 % band");
             legend.entry(box_of(colour, MOST_OPACITY), "90 % band");
@@ -132,8 +137,10 @@ fn legend(chart: &BandChart) -> Legend {
     }
     let any = |has: fn(&Panel) -> bool| chart.panels.iter().any(has);
     let points = chart.panels.iter().find(|panel| !panel.points.is_empty());
-    if points.is_some() || any(|panel| !panel.marks.is_empty() || !panel.windows.is_empty()) {
+    if points.is_some() || any(|panel| !panel.marks.is_empty()) {
         legend.heading("Data");
+    } else if any(|panel| !panel.windows.is_empty()) {
+        legend.heading("Times");
     }
     if let Some(panel) = points {
         let dot = Element::new("circle").place(&[("cx", SAMPLE / 2.0), ("r", 2.2)]);
@@ -244,7 +251,8 @@ impl Place<'_> {
         for (value, text) in self.values.ticks() {
             let at = self.value(value);
             let guide = PathData::default().then('M', &[self.x, at]).then('H', &[right]);
-            group.push(guide.into_element().set("stroke", colour::GUIDE).at("stroke-opacity", 0.45));
+            group
+                .push(guide.into_element().set("stroke", colour::GUIDE).at("stroke-opacity", 0.45));
             let place = (self.x - 6.0, at);
             let tick = coloured_label(place, TICK_FONT, Anchor::End, colour::FAINT_TEXT);
             group.push(tick.text(&text));

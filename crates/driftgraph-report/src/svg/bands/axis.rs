@@ -1,7 +1,7 @@
 //! An axis that holds all its numbers, with ticks at round ones.
 
 /// About so many ticks.
-const N_TICKS: f64 = 4.0;
+const N_TICKS: f64 = 5.0;
 
 /// A range of numbers and its ticks.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,9 +90,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
-        assert_eq!(texts(0.0, 100.0), ["0", "50", "100"]);
+        assert_eq!(texts(0.0, 100.0), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(texts(-0.3, 0.9), ["0", "0.5"]);
-        assert_eq!(texts(0.0, 1.0), ["0", "0.5", "1.0"]);
+        assert_eq!(texts(0.0, 1.0), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(texts(0.0, 0.004), ["0", "0.001", "0.002", "0.003", "0.004"]);
         assert_eq!(texts(0.0, 4e9), ["0e0", "1e9", "2e9", "3e9", "4e9"]);
     }
