@@ -6,6 +6,7 @@
 //! A row is one node at one point in time; the rows of a block are `[.., node, time]`, with
 //! `per_node` consecutive rows (points in time) of the same node.
 
+mod frozen;
 mod gradients;
 mod sweep;
 mod tangent;
@@ -14,6 +15,7 @@ mod tests;
 mod trace;
 
 pub use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
+pub use frozen::{FrozenBuffers, FrozenNode, ParentLists};
 pub use tangent::{NodeTangents, TangentRows};
 pub use trace::{NodeAdjoints, NodeTrace, Rows};
 
