@@ -63,7 +63,7 @@ enum DiffusionForm {
     /// A constant per variable, times the exponential of the node function where there is one.
     Exponential(Vec<f64>),
     /// An activation of the paper's process.
-    Activated(PriorProcess),
+    Activated(Box<PriorProcess>),
 }
 
 /// Law of the innovations, in units of the diffusion.
@@ -182,18 +182,18 @@ impl Dynamics {
             lagged: Gates { reported: probabilities.clone(), probabilities, effects: Vec::new() },
             instant: None,
             drift_net: Some(BlockNet::of_process(
-                posterior.process,
+                &posterior.process,
                 rules,
                 fit.parameters(),
                 false,
             )),
             diffusion_net: Some(BlockNet::of_process(
-                posterior.process,
+                &posterior.process,
                 rules,
                 fit.parameters(),
                 true,
             )),
-            diffusion: DiffusionForm::Activated(posterior.process),
+            diffusion: DiffusionForm::Activated(Box::new(posterior.process)),
             law: Law::Gaussian,
             initial: in_user_units(model, &means, &logs),
             noise: (

@@ -14,8 +14,8 @@ mod tangent;
 mod tests;
 mod trace;
 
-pub use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
 pub use frozen::{FrozenBuffers, FrozenNode, ParentLists};
+pub use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
 pub use tangent::{NodeTangents, TangentRows};
 pub use trace::{NodeAdjoints, NodeTrace, Rows};
 

@@ -39,8 +39,8 @@ impl Strengths {
 /// How strongly each edge of a graph carries its message.
 #[derive(Debug)]
 enum StrengthRule {
-    Bridge(Net),
-    Process { process: PriorProcess, rules: Vec<EdgeRule>, is_diffusion: bool },
+    Bridge(Box<Net>),
+    Process { process: Box<PriorProcess>, rules: Vec<EdgeRule>, is_diffusion: bool },
 }
 
 /// Room for the activations of a block.
@@ -64,25 +64,26 @@ impl NetBuffers {
 
 impl BlockNet {
     pub(super) fn of_bridge(net: &Net, parameters: &[f32]) -> Self {
-        Self::new(net.function, parameters, StrengthRule::Bridge(*net))
+        Self::new(&net.function, parameters, StrengthRule::Bridge(Box::new(*net)))
     }
 
     pub(super) fn of_process(
-        process: PriorProcess,
+        process: &PriorProcess,
         rules: &[EdgeRule],
         parameters: &[f32],
         is_diffusion: bool,
     ) -> Self {
-        let function = if is_diffusion { process.diffusion } else { process.drift };
+        let function = if is_diffusion { &process.diffusion } else { &process.drift };
+        let process = Box::new(*process);
         let rule = StrengthRule::Process { process, rules: rules.to_vec(), is_diffusion };
         Self::new(function, parameters, rule)
     }
 
-    fn new(function: NodeFunction, parameters: &[f32], rule: StrengthRule) -> Self {
+    fn new(function: &NodeFunction, parameters: &[f32], rule: StrengthRule) -> Self {
         let mut weights = NodeWeights::default();
         function.prepare(parameters, &mut weights);
-        let frozen = FrozenNode::new(&function, parameters, &weights);
-        Self { function, parameters: parameters.to_vec(), weights, frozen, rule }
+        let frozen = FrozenNode::new(function, parameters, &weights);
+        Self { function: *function, parameters: parameters.to_vec(), weights, frozen, rule }
     }
 
     /// Appends the strengths of a graph's edges, `[source, target]`.
