@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use crate::shell::root;
-use crate::{bench_load, bench_step};
+use crate::{bench_load, bench_simulate, bench_step};
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -16,6 +16,8 @@ pub(crate) enum Benchmark {
     Step,
     /// Loading a large table, beside pandas
     Load,
+    /// Paths of a fitted neural model, beside PyTorch (a large download at first use)
+    Simulate,
 }
 
 /// Runs a benchmark; fails if it misses what we promise.
@@ -23,6 +25,7 @@ pub(crate) fn run(benchmark: Benchmark) -> anyhow::Result<()> {
     match benchmark {
         Benchmark::Step => bench_step::run(),
         Benchmark::Load => bench_load::run(),
+        Benchmark::Simulate => bench_simulate::run(),
     }
 }
 

@@ -136,18 +136,18 @@ fn measure(size: &Size, python: &Path) -> anyhow::Result<Figures> {
 }
 
 /// Runs a program and reads the line of JSON it prints.
-fn result(command: &mut Command) -> anyhow::Result<Value> {
+pub(crate) fn result(command: &mut Command) -> anyhow::Result<Value> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     let problem = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?} failed ({}): {problem}", output.status);
     serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} printed no JSON"))
 }
 
-fn number(result: &Value, name: &str) -> anyhow::Result<f64> {
+pub(crate) fn number(result: &Value, name: &str) -> anyhow::Result<f64> {
     result[name].as_f64().with_context(|| format!("no number `{name}` in {result}"))
 }
 
-fn least(results: &[Value], name: &str) -> anyhow::Result<f64> {
+pub(crate) fn least(results: &[Value], name: &str) -> anyhow::Result<f64> {
     let numbers = results.iter().map(|result| number(result, name));
     numbers.collect::<anyhow::Result<Vec<_>>>()?.into_iter().reduce(f64::min).context("no round")
 }
@@ -229,11 +229,11 @@ fn dated(results: &[(&Size, Figures)]) -> anyhow::Result<Value> {
     }))
 }
 
-fn date() -> String {
+pub(crate) fn date() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
-fn cpu_model() -> anyhow::Result<String> {
+pub(crate) fn cpu_model() -> anyhow::Result<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo")?;
     let model = text.lines().find(|line| line.starts_with("model name"));
     let model = model.and_then(|line| line.split_once(':')).context("no CPU model")?.1;
@@ -241,7 +241,7 @@ fn cpu_model() -> anyhow::Result<String> {
 }
 
 /// What a program prints, without the line's end.
-fn text_of(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
+pub(crate) fn text_of(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new(program).current_dir(root()).args(arguments).output()?;
     ensure!(output.status.success(), "{program} failed");
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
@@ -254,7 +254,7 @@ fn program() -> PathBuf {
 }
 
 /// A Python of our own with PyTorch, made on first use.
-fn python_with_torch() -> anyhow::Result<PathBuf> {
+pub(crate) fn python_with_torch() -> anyhow::Result<PathBuf> {
     let folder = root().join("target/bench-venv");
     let python = folder.join("bin/python");
     if !succeeds(Command::new(&python).args(["-c", "import numpy, torch"])) {

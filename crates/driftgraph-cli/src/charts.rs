@@ -34,7 +34,7 @@ pub(crate) fn draw(file: &Path, mut chart: BandChart) -> anyhow::Result<()> {
     let n = chart.panels.len();
     if n > MOST_PANELS {
         chart.panels.truncate(MOST_PANELS);
-        chart.subtitle.push_str(&format!("; {MOST_PANELS} of {n} variables"));
+        chart.subtitle = format!("{}; {MOST_PANELS} of {n} variables", chart.subtitle);
     }
     let svg = bands_svg(&chart)?;
     write_file(file, |out| out.write_all(svg.as_bytes()))

@@ -155,9 +155,9 @@ fn with_path() -> LinearProcess {
     for row in 0..3 {
         for idx in 0..d {
             means.push(
-                process.initial_means[idx] + 0.3 * row as f64 * process.initial_deviations[idx],
+                process.initial_means[idx] + 0.3 * f64::from(row) * process.initial_deviations[idx],
             );
-            deviations.push((0.2 + 0.1 * row as f64) * process.initial_deviations[idx]);
+            deviations.push((0.2 + 0.1 * f64::from(row)) * process.initial_deviations[idx]);
         }
     }
     let path =

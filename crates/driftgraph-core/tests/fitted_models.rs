@@ -50,12 +50,12 @@ fn data() -> SeriesSet {
     SeriesSet::new(["x", "y", "z"].map(str::to_owned).to_vec(), series.collect()).unwrap()
 }
 
-fn bridge(settings: BridgeSettings, n_members: usize) -> FittedModel {
+fn bridge(settings: &BridgeSettings, n_members: usize) -> FittedModel {
     let data = data();
     let mut knowledge = EdgePrior::new(3, 0.0);
     knowledge.know(2, 0, 0.0).unwrap();
     knowledge.know(1, 2, 0.3).unwrap();
-    let settings = BridgeSettings { max_steps: Some(60), ..settings };
+    let settings = BridgeSettings { max_steps: Some(60), ..settings.clone() };
     let members = (&settings, n_members);
     let ensemble =
         fit_ensemble(&data, &knowledge, members, &|_| ControlFlow::Continue(())).unwrap();
@@ -84,9 +84,9 @@ fn models() -> Vec<(&'static str, FittedModel)> {
     };
     let instant = BridgeSettings { instantaneous: true, ..plain.clone() };
     vec![
-        ("linear", bridge(plain, 1)),
-        ("neural", bridge(neural, 2)),
-        ("instantaneous", bridge(instant, 1)),
+        ("linear", bridge(&plain, 1)),
+        ("neural", bridge(&neural, 2)),
+        ("instantaneous", bridge(&instant, 1)),
         ("simulated", simulated()),
     ]
 }
@@ -151,7 +151,7 @@ fn arrays_that_are_missing_misshapen_or_not_numbers_are_refused_by_name() {
 
 #[test]
 fn a_description_that_asks_for_more_than_there_is_is_refused_before_memory_is_taken() {
-    let model = bridge(BridgeSettings::default(), 1);
+    let model = bridge(&BridgeSettings::default(), 1);
     let ModelDescription::Bridge(plain) = model.description() else { panic!("a bridge model") };
     let read = |change: &dyn Fn(&mut driftgraph_core::fitted::model::BridgeDescription)| {
         let mut description = plain.clone();
@@ -202,7 +202,7 @@ fn every_question_has_an_answer_through_both_posteriors() {
 #[test]
 fn holding_out_measures_forecasts_and_imputations_against_simple_methods() {
     let data = data();
-    for model in [bridge(BridgeSettings::default(), 1), simulated()] {
+    for model in [bridge(&BridgeSettings::default(), 1), simulated()] {
         let asked =
             ForecastSettings { n_paths: 100, ..ForecastSettings::new(ForecastTimes::At(vec![])) };
         let test = model.forecast_test(&data, 0.2, &asked, &|_| ()).unwrap();

@@ -26,12 +26,11 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
     }
     let (names, edges) = with_run(&args.run, |run| {
         let mut edges = run.model.edges();
-        match args.top {
-            Some(k) => edges.truncate(k),
-            None => {
-                let threshold = args.threshold.unwrap_or(0.5);
-                edges.retain(|edge| edge.probability >= threshold);
-            }
+        if let Some(k) = args.top {
+            edges.truncate(k);
+        } else {
+            let threshold = args.threshold.unwrap_or(0.5);
+            edges.retain(|edge| edge.probability >= threshold);
         }
         Ok((run.model.variables().to_vec(), edges))
     })?;

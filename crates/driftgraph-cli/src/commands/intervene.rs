@@ -125,9 +125,10 @@ fn chart(run: &Run, changes: &Interventions, effect: &InterventionEffect) -> Ban
         named.map(|one| (one.window.from, one.window.to)).collect()
     };
     let panels = effect.ranking.iter().map(|one| Panel {
-        name: match one.changed {
-            true => effect.variables[one.variable].clone(),
-            false => format!("{} (unchanged)", effect.variables[one.variable]),
+        name: if one.changed {
+            effect.variables[one.variable].clone()
+        } else {
+            format!("{} (unchanged)", effect.variables[one.variable])
         },
         bands: vec![
             band("Left alone", &effect.without, one.variable),

@@ -30,6 +30,10 @@ pub(super) struct Dynamics {
     units: Vec<f64>,
     /// The user's time per unit of the model's.
     time_unit: f64,
+    inverse_scales: Vec<f64>,
+    /// User units of drift and diffusion per unit of the model's.
+    drift_units: Vec<f64>,
+    noise_units: Vec<f64>,
     offsets: Vec<f64>,
     lagged: Gates,
     instant: Option<Gates>,
@@ -59,7 +63,7 @@ enum DiffusionForm {
     /// A constant per variable, times the exponential of the node function where there is one.
     Exponential(Vec<f64>),
     /// An activation of the paper's process.
-    Activated(PriorProcess),
+    Activated(Box<PriorProcess>),
 }
 
 /// Law of the innovations, in units of the diffusion.
@@ -118,16 +122,16 @@ impl Dynamics {
         let log_diffusions = bridge.log_diffusions(parameters);
         let (initial_means, initial_logs) = bridge.initial_law(parameters);
         let narrow: Vec<f32> = parameters.iter().map(|&value| value as f32).collect();
+        let units: Vec<f64> =
+            bridge.increment_scales().iter().zip(scaling.scales()).map(|(c, s)| c * s).collect();
         Self {
             n,
             means: scaling.means().to_vec(),
             scales: scaling.scales().to_vec(),
-            units: bridge
-                .increment_scales()
-                .iter()
-                .zip(scaling.scales())
-                .map(|(c, s)| c * s)
-                .collect(),
+            inverse_scales: scaling.scales().iter().map(|scale| 1.0 / scale).collect(),
+            drift_units: units.iter().map(|unit| unit / part.time_unit).collect(),
+            noise_units: units.iter().map(|unit| unit / part.time_unit.sqrt()).collect(),
+            units,
             time_unit: part.time_unit,
             offsets: bridge.offsets(parameters).to_vec(),
             lagged: gates(bridge.lagged(), bridge.lagged_prior().rules(), &odds.lagged),
@@ -164,28 +168,32 @@ impl Dynamics {
         let means: Vec<f64> = initial.iter().map(|(mean, _)| *mean).collect();
         let logs: Vec<f64> = initial.iter().map(|(_, deviation)| deviation.ln()).collect();
         let probabilities = fit.edge_probabilities();
+        let (scales, clock) = (model.standardizer().scales(), fit.time_scaling().scale);
         Self {
             n,
             means: model.standardizer().means().to_vec(),
             scales: model.standardizer().scales().to_vec(),
-            units: model.standardizer().scales().to_vec(),
-            time_unit: 1.0 / fit.time_scaling().scale,
+            inverse_scales: model.standardizer().scales().iter().map(|scale| 1.0 / scale).collect(),
+            drift_units: scales.iter().map(|scale| scale * clock).collect(),
+            noise_units: scales.iter().map(|scale| scale * clock.sqrt()).collect(),
+            units: scales.to_vec(),
+            time_unit: 1.0 / clock,
             offsets: vec![0.0; n],
             lagged: Gates { reported: probabilities.clone(), probabilities, effects: Vec::new() },
             instant: None,
             drift_net: Some(BlockNet::of_process(
-                posterior.process,
+                &posterior.process,
                 rules,
                 fit.parameters(),
                 false,
             )),
             diffusion_net: Some(BlockNet::of_process(
-                posterior.process,
+                &posterior.process,
                 rules,
                 fit.parameters(),
                 true,
             )),
-            diffusion: DiffusionForm::Activated(posterior.process),
+            diffusion: DiffusionForm::Activated(Box::new(posterior.process)),
             law: Law::Gaussian,
             initial: in_user_units(model, &means, &logs),
             noise: (
@@ -230,14 +238,15 @@ impl Dynamics {
     ) {
         let n = self.n;
         let standard = &mut out.standard;
-        standard.clear();
-        standard.extend(
-            states
-                .chunks_exact(n)
-                .flat_map(|row| (0..n).map(|idx| (row[idx] - self.means[idx]) / self.scales[idx])),
-        );
-        out.drift.clear();
-        out.drift.extend(self.offsets.iter().cycle().take(states.len()));
+        standard.resize(states.len(), 0.0);
+        out.drift.resize(states.len(), 0.0);
+        let rows = standard.chunks_exact_mut(n).zip(out.drift.chunks_exact_mut(n));
+        for ((standard, drift), state) in rows.zip(states.chunks_exact(n)) {
+            for idx in 0..n {
+                standard[idx] = (state[idx] - self.means[idx]) * self.inverse_scales[idx];
+            }
+            drift.copy_from_slice(&self.offsets);
+        }
         graphs.add_linear_drift(standard, n, &mut out.drift);
         let [drift_buffers, diffusion_buffers] = &mut out.buffers;
         if let Some(net) = &self.drift_net {
@@ -247,45 +256,54 @@ impl Dynamics {
             }
         }
         for row in out.drift.chunks_exact_mut(n) {
-            for (drift, unit) in row.iter_mut().zip(&self.units) {
-                *drift *= unit / self.time_unit;
+            for (drift, unit) in row.iter_mut().zip(&self.drift_units) {
+                *drift *= unit;
             }
         }
-        self.diffusions(graphs, (standard, diffusion_buffers), &mut out.diffusion);
+        let at = (&standard[..], diffusion_buffers, with_derivative);
+        self.diffusions(graphs, at, &mut out.diffusion);
         out.derivative.clear();
         if with_derivative {
-            self.derivatives(graphs, &out.diffusion, diffusion_buffers, &mut out.derivative);
+            let [_, buffers] = &mut out.buffers;
+            self.derivatives(graphs, &out.diffusion, buffers, &mut out.derivative);
         }
     }
 
     fn diffusions(
         &self,
         graphs: &BlockGraphs,
-        (standard, buffers): (&[f64], &mut NetBuffers),
+        (standard, buffers, traced): (&[f64], &mut NetBuffers, bool),
         out: &mut Vec<f64>,
     ) {
         let n = self.n;
-        out.clear();
+        out.resize(standard.len(), 0.0);
         if let Some(net) = &self.diffusion_net {
-            net.run(graphs.diffusion_strengths(), standard, buffers);
+            if traced {
+                net.run_layers(graphs.diffusion_strengths(), standard, buffers);
+            } else {
+                net.run(graphs.diffusion_strengths(), standard, buffers);
+            }
         }
         match (&self.diffusion, &self.diffusion_net) {
             (DiffusionForm::Exponential(scales), None) => {
-                out.extend(scales.iter().cycle().take(standard.len()));
+                out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(scales));
             }
             (DiffusionForm::Exponential(scales), Some(_)) => {
                 let logs = buffers.outputs().iter().zip(scales.iter().cycle());
-                out.extend(logs.map(|(&log, scale)| scale * f64::from(log).exp()));
+                for (out, (&log, scale)) in out.iter_mut().zip(logs) {
+                    *out = scale * f64::from(log).exp();
+                }
             }
             (DiffusionForm::Activated(process), _) => {
-                out.extend(buffers.outputs().iter().map(|&output| output.to_f64()));
+                for (out, &output) in out.iter_mut().zip(buffers.outputs()) {
+                    *out = output.to_f64();
+                }
                 process.activate_diffusion(out);
             }
         }
-        let root = self.time_unit.sqrt();
         for row in out.chunks_exact_mut(n) {
-            for (diffusion, unit) in row.iter_mut().zip(&self.units) {
-                *diffusion *= unit / root;
+            for (diffusion, unit) in row.iter_mut().zip(&self.noise_units) {
+                *diffusion *= unit;
             }
         }
     }
@@ -300,7 +318,6 @@ impl Dynamics {
     ) {
         out.resize(diffusion.len(), 0.0);
         let Some(net) = &self.diffusion_net else { return };
-        let root = self.time_unit.sqrt();
         let slopes = net.own_derivatives(graphs.diffusion_strengths(), buffers);
         for (idx, out) in out.iter_mut().enumerate() {
             let variable = idx % self.n;
@@ -309,7 +326,7 @@ impl Dynamics {
                 * match &self.diffusion {
                     DiffusionForm::Exponential(_) => diffusion[idx],
                     DiffusionForm::Activated(process) => {
-                        let unit = self.units[variable] / root;
+                        let unit = self.noise_units[variable];
                         unit * process.diffusion_slope(diffusion[idx] / unit)
                     }
                 };

@@ -281,6 +281,7 @@ struct Innovations {
     n: usize,
     /// `[path, step, variable]`.
     ahead: Vec<f64>,
+    fast: Vec<f32>,
     next: usize,
 }
 
@@ -290,7 +291,7 @@ impl Innovations {
             .map(|&stream| Noise::new(seed, Purpose::Brownian, stream as u64))
             .collect();
         let ahead = vec![0.0; noise.len() * NOISE_STEPS * n];
-        Self { noise, n, ahead, next: NOISE_STEPS }
+        Self { noise, n, ahead, fast: Vec::new(), next: NOISE_STEPS }
     }
 
     /// Moves on to the next step.
@@ -303,7 +304,9 @@ impl Innovations {
         let per_path = NOISE_STEPS * self.n;
         for (noise, out) in self.noise.iter_mut().zip(self.ahead.chunks_exact_mut(per_path)) {
             if dynamics.is_gaussian() {
-                noise.fill_normal(out);
+                self.fast.resize(out.len(), 0.0);
+                noise.fill_normal_single(&mut self.fast);
+                out.iter_mut().zip(&self.fast).for_each(|(out, &draw)| *out = f64::from(draw));
             } else {
                 out.chunks_exact_mut(self.n)
                     .for_each(|step| dynamics.draw_innovations(noise, step));

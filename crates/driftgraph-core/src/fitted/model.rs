@@ -219,13 +219,7 @@ impl FittedModel {
     /// directions count.
     pub fn edge_probabilities(&self) -> Vec<f64> {
         let EdgeLogOdds { lagged, instant } = self.log_odds();
-        let Some(instant) = instant else { return sigmoids(&lagged) };
-        let n = self.n_variables();
-        let influence = |idx: usize| {
-            let either = instant[idx].max(instant[(idx % n) * n + idx / n]);
-            1.0 - (1.0 - lagged[idx].sigmoid()) * (1.0 - either.sigmoid())
-        };
-        (0..n * n).map(influence).collect()
+        influence_probabilities(&lagged, instant.as_deref())
     }
 
     /// Scores that rank edges even where their probabilities round to 1.
@@ -246,6 +240,17 @@ impl FittedModel {
             found: data.variables().to_vec(),
         })
     }
+}
+
+/// Probability of any influence, `[source, target]`: lagged, or within a step in either direction.
+pub fn influence_probabilities(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> {
+    let Some(instant) = instant else { return sigmoids(lagged) };
+    let n = lagged.len().isqrt();
+    let influence = |idx: usize| {
+        let either = instant[idx].max(instant[(idx % n) * n + idx / n]);
+        1.0 - (1.0 - lagged[idx].sigmoid()) * (1.0 - either.sigmoid())
+    };
+    (0..n * n).map(influence).collect()
 }
 
 /// Probabilities of log-odds.

@@ -6,6 +6,7 @@
 //! A row is one node at one point in time; the rows of a block are `[.., node, time]`, with
 //! `per_node` consecutive rows (points in time) of the same node.
 
+mod frozen;
 mod gradients;
 mod sweep;
 mod tangent;
@@ -13,6 +14,7 @@ mod tangent;
 mod tests;
 mod trace;
 
+pub use frozen::{FrozenBuffers, FrozenNode, ParentLists};
 pub use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
 pub use tangent::{NodeTangents, TangentRows};
 pub use trace::{NodeAdjoints, NodeTrace, Rows};

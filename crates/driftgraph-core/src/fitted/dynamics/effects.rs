@@ -1,6 +1,6 @@
 //! Mean partial derivatives of drift and noise over visited states.
 
-use super::net::{BlockNet, NetBuffers};
+use super::net::{BlockNet, NetBuffers, Strengths};
 use super::{DiffusionForm, Dynamics};
 use crate::fitted::edges::MeanEffects;
 use crate::nn::real::Real;
@@ -91,11 +91,12 @@ fn outputs_around(net: &BlockNet, graph: &[f64], states: &[f64], source: usize) 
     let mut strengths = Vec::new();
     net.push_strengths(graph, &mut strengths);
     let n = graph.len().isqrt();
+    let strengths = Strengths::new(strengths, n);
     [-REACH, REACH].map(|shift| {
         let mut moved = states.to_vec();
         moved.iter_mut().skip(source).step_by(n).for_each(|value| *value += shift);
         let mut buffers = NetBuffers::default();
-        net.run(&strengths, &moved, &mut buffers);
+        net.run_layers(&strengths, &moved, &mut buffers);
         buffers.outputs().iter().map(|&output| output.to_f64()).collect()
     })
 }

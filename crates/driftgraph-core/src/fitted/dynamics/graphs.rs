@@ -1,5 +1,6 @@
 //! The graphs, effects and spreads under which the paths of a block move.
 
+use super::net::Strengths;
 use super::{Dynamics, Gates};
 use crate::noise::{Noise, Purpose};
 use crate::posterior::bridge::linalg::{identity, log_det_and_inverse};
@@ -20,8 +21,8 @@ pub(in crate::fitted) struct BlockGraphs {
     shared: bool,
     /// Gated linear effects, one `[source, target]` after the other; empty where there are none.
     effects: Vec<f64>,
-    drift_strengths: Vec<f32>,
-    diffusion_strengths: Vec<f32>,
+    drift_strengths: Strengths,
+    diffusion_strengths: Strengths,
     /// Gated effects within a step.
     instant: Vec<f64>,
     /// (I - B)^-1 with the columns of held variables cut; empty without such effects.
@@ -41,12 +42,13 @@ impl BlockGraphs {
             n: dynamics.n,
             shared: matches!(choice, GraphChoice::Threshold(_)),
             effects: Vec::new(),
-            drift_strengths: Vec::new(),
-            diffusion_strengths: Vec::new(),
+            drift_strengths: Strengths::default(),
+            diffusion_strengths: Strengths::default(),
             instant: Vec::new(),
             spreads: Vec::new(),
             held: Vec::new(),
         };
+        let (mut drift, mut diffusion) = (Vec::new(), Vec::new());
         let paths = if graphs.shared { &paths[..1] } else { paths };
         for &path in paths {
             let mut noise = Noise::new(seed, Purpose::Graph, path as u64);
@@ -54,15 +56,17 @@ impl BlockGraphs {
             let (graph, effects) = dynamics.lagged.draw(choice, &mut noise, &mut sizes);
             graphs.effects.extend(effects);
             if let Some(net) = &dynamics.drift_net {
-                net.push_strengths(&graph, &mut graphs.drift_strengths);
+                net.push_strengths(&graph, &mut drift);
             }
             if let Some(net) = &dynamics.diffusion_net {
-                net.push_strengths(&graph, &mut graphs.diffusion_strengths);
+                net.push_strengths(&graph, &mut diffusion);
             }
             if let Some(instant) = &dynamics.instant {
                 graphs.instant.extend(instant.draw(choice, &mut noise, &mut sizes).1);
             }
         }
+        graphs.drift_strengths = Strengths::new(drift, dynamics.n);
+        graphs.diffusion_strengths = Strengths::new(diffusion, dynamics.n);
         graphs
     }
 
@@ -84,11 +88,11 @@ impl BlockGraphs {
         Ok(())
     }
 
-    pub(super) fn drift_strengths(&self) -> &[f32] {
+    pub(super) fn drift_strengths(&self) -> &Strengths {
         &self.drift_strengths
     }
 
-    pub(super) fn diffusion_strengths(&self) -> &[f32] {
+    pub(super) fn diffusion_strengths(&self) -> &Strengths {
         &self.diffusion_strengths
     }
 

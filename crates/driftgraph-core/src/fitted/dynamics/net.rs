@@ -2,10 +2,14 @@
 
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::{
-    NodeFunction, NodeTangents, NodeTrace, NodeWeights, Rows, TangentRows,
+    FrozenBuffers, FrozenNode, NodeFunction, NodeTangents, NodeTrace, NodeWeights, ParentLists,
+    Rows, TangentRows,
 };
 use crate::posterior::bridge::neural::Net;
 use crate::process::prior::PriorProcess;
+
+/// Largest standardised state that a network is asked about.
+const MOST_INPUT: f32 = 1e30;
 
 /// A node function with fixed parameters.
 #[derive(Debug)]
@@ -13,14 +17,30 @@ pub(super) struct BlockNet {
     function: NodeFunction,
     parameters: Vec<f32>,
     weights: NodeWeights<f32>,
+    /// The same arranged for speed, where it is small enough.
+    frozen: Option<FrozenNode>,
     rule: StrengthRule,
+}
+
+/// Strengths of edges: as matrices, and as lists of parents.
+#[derive(Debug, Default)]
+pub(super) struct Strengths {
+    matrices: Vec<f32>,
+    parents: ParentLists,
+}
+
+impl Strengths {
+    /// Of graphs `[graph, source, target]` of `n` nodes.
+    pub(super) fn new(matrices: Vec<f32>, n: usize) -> Self {
+        Self { parents: ParentLists::new(&matrices, n), matrices }
+    }
 }
 
 /// How strongly each edge of a graph carries its message.
 #[derive(Debug)]
 enum StrengthRule {
-    Bridge(Net),
-    Process { process: PriorProcess, rules: Vec<EdgeRule>, is_diffusion: bool },
+    Bridge(Box<Net>),
+    Process { process: Box<PriorProcess>, rules: Vec<EdgeRule>, is_diffusion: bool },
 }
 
 /// Room for the activations of a block.
@@ -30,36 +50,40 @@ pub(super) struct NetBuffers {
     tangents: NodeTangents<f32>,
     slopes: Vec<f32>,
     strengths: Vec<f32>,
-    n_rows: usize,
+    frozen: FrozenBuffers,
+    inputs: Vec<f32>,
+    outputs: Vec<f32>,
 }
 
 impl NetBuffers {
     /// Outputs of the last run, `[path, variable]`.
     pub(super) fn outputs(&self) -> &[f32] {
-        &self.trace.outputs[..self.n_rows]
+        &self.outputs
     }
 }
 
 impl BlockNet {
     pub(super) fn of_bridge(net: &Net, parameters: &[f32]) -> Self {
-        Self::new(net.function, parameters, StrengthRule::Bridge(*net))
+        Self::new(&net.function, parameters, StrengthRule::Bridge(Box::new(*net)))
     }
 
     pub(super) fn of_process(
-        process: PriorProcess,
+        process: &PriorProcess,
         rules: &[EdgeRule],
         parameters: &[f32],
         is_diffusion: bool,
     ) -> Self {
-        let function = if is_diffusion { process.diffusion } else { process.drift };
+        let function = if is_diffusion { &process.diffusion } else { &process.drift };
+        let process = Box::new(*process);
         let rule = StrengthRule::Process { process, rules: rules.to_vec(), is_diffusion };
         Self::new(function, parameters, rule)
     }
 
-    fn new(function: NodeFunction, parameters: &[f32], rule: StrengthRule) -> Self {
+    fn new(function: &NodeFunction, parameters: &[f32], rule: StrengthRule) -> Self {
         let mut weights = NodeWeights::default();
         function.prepare(parameters, &mut weights);
-        Self { function, parameters: parameters.to_vec(), weights, rule }
+        let frozen = FrozenNode::new(function, parameters, &weights);
+        Self { function: *function, parameters: parameters.to_vec(), weights, frozen, rule }
     }
 
     /// Appends the strengths of a graph's edges, `[source, target]`.
@@ -83,35 +107,55 @@ impl BlockNet {
     }
 
     /// Outputs at states `[path, variable]`; `strengths` holds one graph for all, or one per path.
-    pub(super) fn run(&self, strengths: &[f32], states: &[f64], buffers: &mut NetBuffers) {
+    pub(super) fn run(&self, strengths: &Strengths, states: &[f64], buffers: &mut NetBuffers) {
+        let Some(frozen) = &self.frozen else { return self.run_layers(strengths, states, buffers) };
+        let NetBuffers { inputs, outputs, frozen: room, .. } = buffers;
+        inputs.clear();
+        // A state beyond single precision would be infinite, which no table holds.
+        inputs.extend(states.iter().map(|&state| (state as f32).clamp(-MOST_INPUT, MOST_INPUT)));
+        outputs.resize(states.len(), 0.0);
+        frozen.outputs(&strengths.parents, inputs, room, outputs);
+    }
+
+    /// The same layer by layer, which leaves behind what derivatives need.
+    pub(super) fn run_layers(
+        &self,
+        strengths: &Strengths,
+        states: &[f64],
+        buffers: &mut NetBuffers,
+    ) {
         let d = self.function.sizes().n_variables;
         let n_pairs = d * d;
         let trace = &mut buffers.trace;
-        buffers.n_rows = states.len();
         trace.resize(&self.function, states.len());
         for (input, &state) in trace.inputs.iter_mut().zip(states) {
             *input = state as f32;
         }
         let all = Rows { first: 0, n: states.len(), per_node: 1 };
         self.function.messages(&self.parameters, &self.weights, trace, all);
-        let shared = strengths.len() == n_pairs;
+        let shared = strengths.matrices.len() == n_pairs;
         for path in 0..states.len() / d {
             let first = if shared { 0 } else { path * n_pairs };
             let one = Rows { first: path * d, n: d, per_node: 1 };
-            self.function.aggregate(&strengths[first..first + n_pairs], trace, one);
+            let graph = &strengths.matrices[first..first + n_pairs];
+            self.function.aggregate(graph, trace, one);
         }
         self.function.combine(&self.parameters, &self.weights, trace, all);
+        buffers.outputs.clear();
+        buffers.outputs.extend_from_slice(&trace.outputs[..states.len()]);
     }
 
-    /// d output_j / d z_j at the states of the last [`run`](Self::run), `[path, variable]`.
+    /// d output_j / d z_j at the states of the last [`run_layers`](Self::run_layers).
     pub(super) fn own_derivatives<'a>(
         &self,
-        strengths: &[f32],
+        strengths: &Strengths,
         buffers: &'a mut NetBuffers,
     ) -> &'a [f32] {
         let n_pairs = self.function.sizes().n_variables.pow(2);
-        let NetBuffers { trace, tangents, slopes, strengths: own, n_rows } = buffers;
-        let n_paths = *n_rows / self.function.sizes().n_variables;
+        let NetBuffers { trace, tangents, slopes, strengths: own, outputs, .. } = buffers;
+        let n_rows = outputs.len();
+        let n_paths = n_rows / self.function.sizes().n_variables;
+        let strengths = &strengths.matrices[..];
         // The tangents want a graph per path.
         let strengths = if strengths.len() == n_pairs && n_paths > 1 {
             own.clear();
@@ -120,9 +164,9 @@ impl BlockNet {
         } else {
             strengths
         };
-        tangents.resize(&self.function, *n_rows);
-        slopes.resize(*n_rows, 0.0);
-        let rows = Rows { first: 0, n: *n_rows, per_node: 1 };
+        tangents.resize(&self.function, n_rows);
+        slopes.resize(n_rows, 0.0);
+        let rows = Rows { first: 0, n: n_rows, per_node: 1 };
         let block = TangentRows { trace, rows, strengths };
         self.function.own_derivatives(&self.parameters, &self.weights, block, tangents, slopes);
         slopes

@@ -119,13 +119,11 @@ impl<'a> Parser<'a> {
     pub(in crate::fitted) fn constant(&mut self) -> Result<f64, ExpressionError> {
         let position = self.position();
         let expression = self.expression()?;
-        match expression.root {
-            Node::Number(number) => Ok(number),
-            _ => {
-                let found = "a formula of variables or time".to_owned();
-                Err(self.error(position, Trouble::Unexpected { expected: "a number", found }))
-            }
+        if let Node::Number(number) = expression.root {
+            return Ok(number);
         }
+        let found = "a formula of variables or time".to_owned();
+        Err(self.error(position, Trouble::Unexpected { expected: "a number", found }))
     }
 
     fn sum(&mut self) -> Result<Node, ExpressionError> {

@@ -124,7 +124,7 @@ impl FittedModel {
         let structure =
             BridgeStructure { noise: ObservationNoise::Gaussian, ..BridgeStructure::default() };
         let model = BridgeModel::new(structure, &knowledge, vec![1.0; d]);
-        let odds = |effect: &f64| if *effect != 0.0 { f64::INFINITY } else { f64::NEG_INFINITY };
+        let odds = |effect: &f64| if *effect == 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
         let member = BridgeMember {
             seed: 0,
             parameters: parameters(process, &model),

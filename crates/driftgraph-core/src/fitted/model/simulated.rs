@@ -48,7 +48,7 @@ impl SimulatedPart {
         // Before anything of D x D entries is made: is there a file of that size?
         check_head(arrays, "edge_logits", [d, d], "f32")?;
         check_settings(&summary)?;
-        let table = Fit::parameter_table(&summary).map_err(settings_problem)?;
+        let table = Fit::parameter_table(&summary).map_err(|error| settings_problem(&error))?;
         for parameter in table.parameters() {
             let shape = [parameter.slot.rows, parameter.slot.cols];
             check_head(arrays, &parameter.name, shape, "f32")?;
@@ -62,12 +62,12 @@ impl SimulatedPart {
         let n_visited =
             arrays.head(VISITED).map_or(0, |head| head.shape.first().copied().unwrap_or(0));
         let visited = read_doubles(arrays, VISITED, [n_visited, d], Allowed::Finite)?;
-        let fit = Fit::from_parts(summary, parameters).map_err(settings_problem)?;
+        let fit = Fit::from_parts(summary, parameters).map_err(|error| settings_problem(&error))?;
         Ok(Self { fit, visited })
     }
 }
 
-fn settings_problem(error: crate::train::error::FitError) -> ModelError {
+fn settings_problem(error: &crate::train::error::FitError) -> ModelError {
     ModelError::Settings { problem: error.to_string() }
 }
 
