@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use driftgraph_core::fitted::model::{FittedModel, influence_probabilities};
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::select::{EnsembleFit, SelectEvent, Selection, fit_ensemble, select};
-use driftgraph_core::{EdgeScores, SeriesSet};
+use driftgraph_core::SeriesSet;
 use serde_json::json;
 
 use super::{Job, Learned};
@@ -55,17 +55,6 @@ fn learned(
 ) -> Learned {
     let model = FittedModel::from_ensemble(ensemble, knowledge, data);
     Learned::new(model, description(ensemble, selection), remarks(ensemble, selection, ending))
-}
-
-/// What ranks the edges, and the probability of any influence of source on target.
-pub(in crate::commands) fn ranking_and_probabilities(
-    ensemble: &EnsembleFit,
-) -> (EdgeScores, Vec<f64>) {
-    let n_variables = ensemble.members()[0].variables().len();
-    let (lagged, instant) = (ensemble.lagged_log_odds(), ensemble.instant_log_odds());
-    let ranking = EdgeScores::from_matrix(n_variables, ensemble.combined_scores())
-        .expect("log-odds of a fit are numbers");
-    (ranking, influence_probabilities(&lagged, instant.as_deref()))
 }
 
 fn description(ensemble: &EnsembleFit, selection: Option<&Selection>) -> serde_json::Value {
