@@ -243,7 +243,7 @@ impl FittedModel {
 }
 
 /// Probability of any influence, `[source, target]`: lagged, or within a step in either direction.
-pub fn influence_probabilities(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> {
+fn influence_probabilities(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> {
     let Some(instant) = instant else { return sigmoids(lagged) };
     let n = lagged.len().isqrt();
     let influence = |idx: usize| {
