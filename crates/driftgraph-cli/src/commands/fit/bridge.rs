@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::select::{EnsembleFit, SelectEvent, Selection, fit_ensemble, select};
-use driftgraph_core::SeriesSet;
 use serde_json::json;
 
 use super::{Job, Learned};
