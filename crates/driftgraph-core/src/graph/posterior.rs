@@ -5,13 +5,20 @@ use crate::nn::real::Real;
 
 /// Probability of each edge `[source, target]`; exactly 0 or 1 where the edge is not learned.
 pub fn edge_probabilities<R: Real>(edge_logits: &[R], rules: &[EdgeRule]) -> Vec<f64> {
-    (edge_logits.iter().zip(rules))
-        .map(|(logit, rule)| match rule {
-            EdgeRule::Free => logit.to_f64().sigmoid(),
-            EdgeRule::Forbidden => 0.0,
-            EdgeRule::Required => 1.0,
-        })
-        .collect()
+    probabilities(edge_logits, rules).collect()
+}
+
+/// Σ of the edge probabilities: the number of edges to expect.
+pub fn expected_edges<R: Real>(edge_logits: &[R], rules: &[EdgeRule]) -> f64 {
+    probabilities(edge_logits, rules).sum()
+}
+
+fn probabilities<R: Real>(edge_logits: &[R], rules: &[EdgeRule]) -> impl Iterator<Item = f64> {
+    edge_logits.iter().zip(rules).map(|(logit, rule)| match rule {
+        EdgeRule::Free => logit.to_f64().sigmoid(),
+        EdgeRule::Forbidden => 0.0,
+        EdgeRule::Required => 1.0,
+    })
 }
 
 /// Draws one graph: `graph` becomes 0 or 1, `slopes` the derivative of each entry by its logit.

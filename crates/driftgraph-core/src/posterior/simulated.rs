@@ -5,7 +5,7 @@
 
 use super::encoder::Encoder;
 use super::plan::EncoderInput;
-use crate::graph::posterior::edge_probabilities;
+use crate::graph::posterior::{edge_probabilities, expected_edges};
 use crate::graph::prior::EdgePrior;
 use crate::nn::linear::Linear;
 use crate::nn::mlp::{Mlp, MlpWeights};
@@ -161,5 +161,10 @@ impl SimulatedPosterior {
     pub fn edge_probabilities<R: Real>(&self, parameters: &[R]) -> Vec<f64> {
         let rules = self.architecture.edge_prior.rules();
         edge_probabilities(self.edge_logits.of(parameters), rules)
+    }
+
+    /// Σ of the edge probabilities.
+    pub fn expected_edges<R: Real>(&self, parameters: &[R]) -> f64 {
+        expected_edges(self.edge_logits.of(parameters), self.architecture.edge_prior.rules())
     }
 }

@@ -203,20 +203,6 @@ pub fn select(
     Ok(Selection { candidates, chosen, unit: Some(folds.unit()) })
 }
 
-/// How each of the settings predicts held-out units; empty where the data cannot be split.
-pub fn held_out(
-    data: &SeriesSet,
-    knowledge: &EdgePrior,
-    tried: &[BridgeSettings],
-    n_folds: usize,
-    observer: &SelectObserver<'_>,
-) -> Result<Vec<CandidateReport>, BridgeError> {
-    let seed = tried.first().map_or(0, |settings| settings.seed);
-    let Some(folds) = Folds::new(data, n_folds, seed)? else { return Ok(Vec::new()) };
-    let tried = tried.iter().map(|settings| settled(data, knowledge, settings));
-    evaluate(&folds, knowledge, &tried.collect::<Result<Vec<_>, _>>()?, observer)
-}
-
 /// The settings with what depends on the data decided once, for all candidates and folds alike.
 fn settled(
     data: &SeriesSet,

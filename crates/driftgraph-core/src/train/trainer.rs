@@ -170,7 +170,7 @@ impl Trainer {
             kl_weight,
             learning_rate,
             gradient_norm,
-            expected_edges: self.edge_probabilities().iter().sum(),
+            expected_edges: self.objective.model().expected_edges(&self.state.current.parameters),
             floor_hits: evaluation.floor_hits,
             rolled_back: trouble,
         };
