@@ -56,7 +56,7 @@ impl BridgeFit {
 
     /// Whether any step was finite.
     pub fn has_learned(&self) -> bool {
-        !self.state().elbo_history.is_empty()
+        self.state().last_elbo.is_some()
     }
 
     /// Terms of the ELBO over all data; `None` where they are not finite.
@@ -64,7 +64,7 @@ impl BridgeFit {
         self.terms
     }
 
-    /// The training state, with the history of the ELBO.
+    /// The training state.
     pub fn state(&self) -> &BridgeState {
         self.trainer.state()
     }

@@ -18,8 +18,8 @@ pub struct BridgeState {
     pub parameters: Vec<f64>,
     /// Parameters of the paths.
     pub paths: LocalValues,
-    /// Estimates of the ELBO with the whole prior, one per step that succeeded.
-    pub elbo_history: Vec<f64>,
+    /// Estimate of the ELBO in the last step that succeeded.
+    pub last_elbo: Option<f64>,
     /// Steps that were undone because something was not finite.
     pub n_undone: u64,
     /// Whether the last finished cycle changed next to nothing.
@@ -28,8 +28,8 @@ pub struct BridgeState {
     pub(super) rate_factor: f64,
     /// Undone steps in a row.
     pub(super) n_failed: u32,
-    /// Edge probabilities and length of the history at the start of the cycle's window.
-    pub(super) window: Option<(Vec<f64>, usize)>,
+    /// What the cycle is judged by, once it has come so far.
+    pub(super) window: Option<Window>,
     /// How to take back the last step, in case it led to something that is not finite.
     undo: Option<Undo>,
     first_moments: Vec<f64>,
@@ -38,6 +38,15 @@ pub struct BridgeState {
     mean_moments: LazyMoments,
     deviation_moments: LazyMoments,
     correlation_moments: LazyMoments,
+}
+
+/// The last part of a cycle, over which changes are judged.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Window {
+    /// Edge probabilities at its start.
+    pub(super) probabilities: Vec<f64>,
+    /// Estimates of the ELBO, one per step that succeeded.
+    pub(super) elbos: Vec<f64>,
 }
 
 /// What a step changed, kept to undo it.
@@ -61,7 +70,7 @@ impl BridgeState {
         Self {
             step: 0,
             cycle,
-            elbo_history: Vec::new(),
+            last_elbo: None,
             n_undone: 0,
             converged: false,
             rate_factor: 1.0,

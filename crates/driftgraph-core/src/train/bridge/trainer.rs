@@ -6,7 +6,7 @@ use super::cycle::Cycle;
 use super::error::{BridgeError, Divergence};
 use super::noise_rule::NoiseMoments;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
-use super::state::BridgeState;
+use super::state::{BridgeState, Window};
 use crate::graph::prior::EdgePrior;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::observation::ObservationNoise;
@@ -240,7 +240,10 @@ impl BridgeTrainer {
                 let rates = (&chosen.rates, chosen.min_scale);
                 self.state.apply(&self.model, rates, batch, &self.work);
                 self.state.n_failed = 0;
-                self.state.elbo_history.push(terms.elbo());
+                self.state.last_elbo = Some(terms.elbo());
+                if let Some(window) = &mut self.state.window {
+                    window.elbos.push(terms.elbo());
+                }
                 (terms, None)
             }
             Err(term) => {
@@ -250,7 +253,7 @@ impl BridgeTrainer {
                         step,
                         term,
                         attempts: self.state.n_failed,
-                        last_finite_elbo: self.state.elbo_history.last().copied(),
+                        last_finite_elbo: self.state.last_elbo,
                     };
                     return Err(BridgeError::Diverged { divergence, last_good: None });
                 }
@@ -314,7 +317,8 @@ impl BridgeTrainer {
 
     fn open_window(&mut self) {
         if self.state.step == self.state.cycle.window_start() {
-            self.state.window = Some((self.edge_probabilities(), self.state.elbo_history.len()));
+            let probabilities = self.edge_probabilities();
+            self.state.window = Some(Window { probabilities, elbos: Vec::new() });
         }
     }
 
@@ -322,12 +326,13 @@ impl BridgeTrainer {
     fn finish_cycle(&mut self) {
         let chosen = self.settings.get();
         let (elbo_tolerance, edge_tolerance) = (chosen.elbo_tolerance, chosen.edge_tolerance);
-        if let Some((before, start)) = self.state.window.take() {
+        if let Some(window) = self.state.window.take() {
             let now = self.edge_probabilities();
-            let change: f64 = before.iter().zip(&now).map(|(a, b)| (a - b).abs()).sum();
+            let change: f64 =
+                window.probabilities.iter().zip(&now).map(|(a, b)| (a - b).abs()).sum();
             // Relative to the edges there are: most pairs never change anything.
             let edges = now.iter().sum::<f64>().max(1.0);
-            let elbo_change = relative_change(&self.state.elbo_history[start..]);
+            let elbo_change = relative_change(&window.elbos);
             self.state.converged = change / edges < edge_tolerance && elbo_change < elbo_tolerance;
         }
         self.state.cycle = self.state.cycle.next();
