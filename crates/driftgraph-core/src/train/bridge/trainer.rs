@@ -168,6 +168,11 @@ impl BridgeTrainer {
         &self.layout
     }
 
+    /// Number of batches that every step of all series is dealt into.
+    pub fn n_batches(&self) -> usize {
+        self.n_batches
+    }
+
     /// What the data say about observation noise.
     pub fn noise_moments(&self) -> Option<NoiseMoments> {
         self.noise_moments
