@@ -1,6 +1,7 @@
 //! The process under the bridge: its parameters, priors and places.
 
 mod evaluate;
+mod observations;
 
 use super::BridgePosterior;
 use super::batch::LocalValues;
@@ -8,6 +9,8 @@ use super::gated::{GatedMatrix, GatedMoments};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
 use super::neural::Net;
+use super::sampled::SampledStates;
+use super::spreads::Spreads;
 use super::structure::{BridgeStructure, DriftParts};
 use super::summary::PathSummary;
 use super::transition::TransitionGrads;
@@ -44,6 +47,8 @@ pub struct Workspace {
     /// Gradient of minus the ELBO by the rows the batch touches.
     pub local_grads: LocalValues,
     values: LocalValues,
+    spreads: Spreads,
+    sampled: SampledStates,
     pub(super) moments: StepMoments,
     pub(super) lagged: GatedMoments,
     instant: GatedMoments,

@@ -76,14 +76,16 @@ impl BridgeState {
     }
 
     /// One step of Adam for the process and for the rows of the batch; returns how to undo it.
+    ///
+    /// The buffers of the step before are used again.
     pub(super) fn apply(
         &mut self,
         model: &BridgeModel,
         (rates, floor): (&Rates, f64),
-        batch: Batch,
+        (batch, mut undo): (Batch, Undo),
         work: &Workspace,
     ) -> Undo {
-        let mut undo = Undo { parameters: self.parameters.clone(), ..Undo::default() };
+        undo.parameters.clone_from(&self.parameters);
         undo.rows.gather(&self.paths, &batch, model.n_variables());
         self.n_updates = self.n_updates.saturating_add(1);
         let correction = Correction::after(self.n_updates);

@@ -10,7 +10,6 @@ use crate::posterior::bridge::gated::{GatedAdjoints, GatedMoments};
 use crate::posterior::bridge::layout::BridgeLayout;
 use crate::posterior::bridge::linalg::log_det_and_inverse;
 use crate::posterior::bridge::moments::{StepMoments, exact_moments, exact_moments_backward};
-use crate::posterior::bridge::observation::expected_log_density;
 use crate::posterior::bridge::sampled::{sampled_moments, sampled_moments_backward};
 use crate::posterior::bridge::structure::Pass;
 use crate::posterior::bridge::transition::{
@@ -69,6 +68,7 @@ impl BridgeModel {
         work.grads.clear();
         work.grads.resize(parameters.len(), 0.0);
         work.values.gather(local, batch, d);
+        work.spreads.fill(&work.values);
         work.local_grads.reset(batch.points.len(), batch.spreads.len(), d);
         let mut terms = ElboTerms::default();
         self.observations(layout, (batch, pass.weight), parameters, work, &mut terms);
@@ -81,38 +81,6 @@ impl BridgeModel {
         terms.path_kl = self.path_kl::<R>(layout, (batch, pass), parameters, work)?;
         terms.graph_kl = self.graph_kl(pass.prior_weight, parameters, work);
         Some(terms)
-    }
-
-    fn observations(
-        &self,
-        layout: &BridgeLayout,
-        (batch, weight): (&Batch, f64),
-        parameters: &[f64],
-        work: &mut Workspace,
-        terms: &mut ElboTerms,
-    ) {
-        let d = self.n_variables();
-        let log_noise = self.log_noise.of(parameters);
-        let deviations: Vec<f64> = work.values.log_deviations.iter().map(|log| log.exp()).collect();
-        for (point, spread) in batch.observed_points() {
-            let observed = layout.observed_row(batch.points[point]);
-            for variable in (0..d).filter(|&variable| !observed[variable].is_nan()) {
-                let (at, spread) = (point * d + variable, spread * d + variable);
-                let law = (work.values.means[at], deviations[spread]);
-                let found = expected_log_density(
-                    self.structure.noise,
-                    observed[variable],
-                    law,
-                    log_noise[variable],
-                );
-                terms.log_likelihood += weight * found.value;
-                work.local_grads.means[at] -= weight * found.by_mean;
-                work.local_grads.log_deviations[spread] -= weight * found.by_log_deviation;
-                if self.structure.learn_noise {
-                    self.log_noise.of_mut(&mut work.grads)[variable] -= weight * found.by_log_scale;
-                }
-            }
-        }
     }
 
     fn initial_law_kl(
@@ -152,25 +120,27 @@ impl BridgeModel {
         parameters: &[f64],
         work: &mut Workspace,
     ) -> Option<f64> {
-        let scales = &self.increment_scales;
+        let place = (&self.increment_scales[..], batch);
         if !self.is_sampled() {
-            exact_moments(layout, scales, batch, &work.values, &mut work.moments);
+            let paths = (&work.values, &work.spreads);
+            exact_moments(layout, place, paths, &mut work.moments);
             let kl = self.steps_kl(pass.weight, parameters, &Extra::default(), work)?;
-            let pair = (&work.values, &work.moments);
             let (by_moments, local) = (&work.transition.moments, &mut work.local_grads);
-            exact_moments_backward(layout, scales, batch, pair, by_moments, local);
+            exact_moments_backward(layout, place, &work.spreads, by_moments, local);
             return Some(kl);
         }
-        let place = (&scales[..], batch);
         let draw = (pass.seed, pass.draw);
-        let sampled = sampled_moments(layout, place, &work.values, draw, &mut work.moments);
+        let mut sampled = std::mem::take(&mut work.sampled);
+        let out = (&mut sampled, &mut work.moments);
+        sampled_moments(layout, place, (&work.values, &work.spreads), draw, out);
         let (mut neural, extra) = self.neural_forward::<R>(parameters, pass, work, &sampled.states);
         let kl = self.steps_kl(pass.weight, parameters, &extra, work)?;
         let by_extra = std::mem::take(&mut work.transition.extra);
         let by_states = self.neural_backward(parameters, &mut neural, &by_extra, work);
-        let values = (&work.values, &work.moments, &sampled);
+        let paths = (&work.spreads, &work.moments, &sampled);
         let adjoints = (&work.transition.moments, &by_states[..]);
-        sampled_moments_backward(place, values, adjoints, &mut work.local_grads);
+        sampled_moments_backward(place, paths, adjoints, &mut work.local_grads);
+        work.sampled = sampled;
         Some(kl)
     }
 
