@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use driftgraph_core::SeriesSet;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::posterior::bridge::batch::Batch;
 use driftgraph_core::posterior::bridge::blocks::Epoch;
 use driftgraph_core::posterior::bridge::model::Workspace;
 use driftgraph_core::posterior::bridge::structure::{DriftParts, Pass};
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer, NoiseScale};
+use driftgraph_core::{ObservedSeries, SeriesSet};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
 use driftgraph_systems::registry;
@@ -58,10 +58,15 @@ fn made(
     Ok(generate(system.as_ref(), &recipe)?.data)
 }
 
-fn trainer(data: &SeriesSet, drift: DriftParts) -> anyhow::Result<BridgeTrainer> {
+fn trainer(
+    data: &SeriesSet,
+    drift: DriftParts,
+    step_size: Option<f64>,
+) -> anyhow::Result<BridgeTrainer> {
     let settings = BridgeSettings {
         seed: SEED,
         drift,
+        step_size,
         noise_scale: NoiseScale::Learned,
         ..BridgeSettings::default()
     };
@@ -83,7 +88,7 @@ fn timed(trainer: &mut BridgeTrainer, n_timed: usize) -> anyhow::Result<f64> {
 /// Time of a step; with a folder, everything another engine needs for the same step.
 pub(crate) fn measure(case: Case, n_timed: usize, folder: Option<&Path>) -> anyhow::Result<Value> {
     let data = case.data()?;
-    let mut trainer = trainer(&data, case.drift())?;
+    let mut trainer = trainer(&data, case.drift(), None)?;
     for _ in 0..FIRST_STEPS {
         trainer.step()?;
     }
@@ -113,11 +118,25 @@ pub(crate) fn measure(case: Case, n_timed: usize, folder: Option<&Path>) -> anyh
     }))
 }
 
+/// Series of different paces: those of the same times would share parts of the work.
+fn paced(data: &SeriesSet) -> anyhow::Result<SeriesSet> {
+    let series = data.series().iter().enumerate().map(|(idx, series)| {
+        let n = series.n_observations();
+        let pace = 1.0 + idx as f64 / 1000.0;
+        let times = (0..n).map(|row| pace * row as f64).collect();
+        let values = (0..n).flat_map(|row| series.row(row).to_vec()).collect();
+        ObservedSeries::new(series.name(), data.n_variables(), times, values)
+    });
+    Ok(SeriesSet::new(data.variables().to_vec(), series.collect::<Result<_, _>>()?)?)
+}
+
 /// Time of a step on ten variables, with about as many steps per batch whatever the length.
 pub(crate) fn measure_length(n_points: usize, n_timed: usize) -> anyhow::Result<Value> {
     // Two batches of nearly the full size at least.
     let n_series = (2400 / (n_points - 1)).max(2);
-    let mut trainer = trainer(&made("linear", 10, n_series, n_points)?, DriftParts::Linear)?;
+    let data = paced(&made("linear", 10, n_series, n_points)?)?;
+    // Longer than any gap: one step from each point to the next.
+    let mut trainer = trainer(&data, DriftParts::Linear, Some(2.0))?;
     timed(&mut trainer, FIRST_STEPS as usize)?;
     Ok(json!({
         "cpu_ms": timed(&mut trainer, n_timed)?,

@@ -9,7 +9,7 @@ use super::gated::{GatedMatrix, GatedMoments};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
 use super::neural::Net;
-use super::sampled::SampledStates;
+use super::sampled::{NeuralWork, SampledStates};
 use super::spreads::Spreads;
 use super::structure::{BridgeStructure, DriftParts};
 use super::summary::PathSummary;
@@ -39,9 +39,11 @@ pub struct BridgeModel {
     increment_scales: Vec<f64>,
 }
 
-/// Buffers of an evaluation; `grads` and `local_grads` hold its gradient.
+/// Buffers of an evaluation, kept for the next; `grads` and `local_grads` hold its gradient.
+///
+/// `R` is the float of the node functions.
 #[derive(Debug, Clone, Default)]
-pub struct Workspace {
+pub struct Workspace<R = f32> {
     /// Gradient of minus the ELBO by the parameters.
     pub grads: Vec<f64>,
     /// Gradient of minus the ELBO by the rows the batch touches.
@@ -49,13 +51,14 @@ pub struct Workspace {
     values: LocalValues,
     spreads: Spreads,
     sampled: SampledStates,
+    neural: NeuralWork<R>,
     pub(super) moments: StepMoments,
     pub(super) lagged: GatedMoments,
     instant: GatedMoments,
     pub(super) transition: TransitionGrads,
 }
 
-impl Workspace {
+impl<R> Workspace<R> {
     /// Lagged edge probabilities of the last evaluation, `[source, target]`.
     pub fn edge_probabilities(&self) -> &[f64] {
         &self.lagged.probabilities

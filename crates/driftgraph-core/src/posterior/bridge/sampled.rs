@@ -6,9 +6,13 @@
 //! covariance with the linear part only. Where the diffusion depends on the graph as well, that does not
 //! hold, and the linear part is sampled too.
 
+mod messages;
 mod pass;
+mod piece;
 #[cfg(test)]
 mod tests;
+
+pub(super) use pass::NeuralWork;
 
 use super::batch::{Batch, LocalValues};
 use super::layout::BridgeLayout;

@@ -62,7 +62,7 @@ impl BridgeModel {
         layout: &BridgeLayout,
         (batch, pass): (&Batch, &Pass),
         (parameters, local): (&[f64], &LocalValues),
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
     ) -> Option<ElboTerms> {
         let d = self.n_variables();
         work.grads.clear();
@@ -83,11 +83,11 @@ impl BridgeModel {
         Some(terms)
     }
 
-    fn initial_law_kl(
+    fn initial_law_kl<R>(
         &self,
         (batch, weight): (&Batch, f64),
         parameters: &[f64],
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
         terms: &mut ElboTerms,
     ) {
         let d = self.n_variables();
@@ -118,7 +118,7 @@ impl BridgeModel {
         layout: &BridgeLayout,
         (batch, pass): (&Batch, &Pass),
         parameters: &[f64],
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
     ) -> Option<f64> {
         let place = (&self.increment_scales[..], batch);
         if !self.is_sampled() {
@@ -133,24 +133,25 @@ impl BridgeModel {
         let mut sampled = std::mem::take(&mut work.sampled);
         let out = (&mut sampled, &mut work.moments);
         sampled_moments(layout, place, (&work.values, &work.spreads), draw, out);
-        let (mut neural, extra) = self.neural_forward::<R>(parameters, pass, work, &sampled.states);
-        let kl = self.steps_kl(pass.weight, parameters, &extra, work)?;
+        let mut neural = std::mem::take(&mut work.neural);
+        self.neural_forward(parameters, pass, (&work.lagged, &sampled.states), &mut neural);
+        let kl = self.steps_kl(pass.weight, parameters, &neural.extra, work)?;
         let by_extra = std::mem::take(&mut work.transition.extra);
-        let by_states = self.neural_backward(parameters, &mut neural, &by_extra, work);
+        self.neural_backward(parameters, &mut neural, &by_extra, work);
         let paths = (&work.spreads, &work.moments, &sampled);
-        let adjoints = (&work.transition.moments, &by_states[..]);
+        let adjoints = (&work.transition.moments, &neural.by_states[..]);
         sampled_moments_backward(place, paths, adjoints, &mut work.local_grads);
-        work.sampled = sampled;
+        (work.sampled, work.neural, work.transition.extra) = (sampled, neural, by_extra);
         Some(kl)
     }
 
     /// The step KLs given the moments, and the gradient by them.
-    fn steps_kl(
+    fn steps_kl<R>(
         &self,
         weight: f64,
         parameters: &[f64],
         extra: &Extra,
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
     ) -> Option<f64> {
         let d = self.n_variables();
         work.transition.lagged.reset(d * d);
@@ -185,7 +186,7 @@ impl BridgeModel {
         self.log_diffusions.of_mut(grads).copy_from_slice(&from.log_scales);
     }
 
-    fn graph_kl(&self, prior_weight: f64, parameters: &[f64], work: &mut Workspace) -> f64 {
+    fn graph_kl<R>(&self, prior_weight: f64, parameters: &[f64], work: &mut Workspace<R>) -> f64 {
         let prior = (&self.lagged_prior, prior_weight);
         let pair = (parameters, &mut work.grads[..]);
         let mut kl = self.lagged.backward(pair, prior, &work.lagged, &work.transition.lagged);

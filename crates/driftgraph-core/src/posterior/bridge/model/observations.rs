@@ -10,12 +10,12 @@ use crate::posterior::bridge::layout::BridgeLayout;
 use crate::posterior::bridge::observation::expected_log_density;
 
 impl BridgeModel {
-    pub(super) fn observations(
+    pub(super) fn observations<R>(
         &self,
         layout: &BridgeLayout,
         (batch, weight): (&Batch, f64),
         parameters: &[f64],
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
         terms: &mut ElboTerms,
     ) {
         terms.log_likelihood += match self.structure.noise {
@@ -29,12 +29,12 @@ impl BridgeModel {
     }
 
     /// Cell by cell, for any law.
-    fn observations_by_cell(
+    fn observations_by_cell<R>(
         &self,
         layout: &BridgeLayout,
         (batch, weight): (&Batch, f64),
         parameters: &[f64],
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
     ) -> f64 {
         let d = self.n_variables();
         let log_noise = self.log_noise.of(parameters);
@@ -62,12 +62,12 @@ impl BridgeModel {
     }
 
     /// The same for normal noise, row by row: sums over cells are kept per variable.
-    fn gaussian_observations(
+    fn gaussian_observations<R>(
         &self,
         layout: &BridgeLayout,
         (batch, weight): (&Batch, f64),
         parameters: &[f64],
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
     ) -> f64 {
         let d = self.n_variables();
         let log_noise = self.log_noise.of(parameters);
