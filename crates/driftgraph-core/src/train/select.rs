@@ -148,9 +148,10 @@ pub fn fit_ensemble(
     (settings, n_members): (&BridgeSettings, usize),
     observer: &SelectObserver<'_>,
 ) -> Result<EnsembleFit, BridgeError> {
-    let trainer = BridgeTrainer::new(data, knowledge, settings.clone().check()?)?;
+    let first = BridgeTrainer::new(data, knowledge, settings.clone().check()?)?;
     // Without anything random all members would be the same.
-    let n_members = if trainer.is_deterministic() { 1 } else { n_members.max(1) };
+    let n_members = if first.is_deterministic() { 1 } else { n_members.max(1) };
+    drop(first);
     let members: Vec<Result<BridgeFit, BridgeError>> = (0..n_members)
         .into_par_iter()
         .map(|member| {

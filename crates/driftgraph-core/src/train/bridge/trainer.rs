@@ -111,7 +111,7 @@ impl BridgeTrainer {
         let BridgePosterior { layout, values } = posterior;
         let cycle = Cycle::first(chosen.schedule_steps);
         let state = BridgeState::new(parameters, values, layout.n_variables(), cycle);
-        let batch_steps = (chosen.batch_numbers / layout.n_variables()).max(MIN_BATCH_STEPS);
+        let batch_steps = batch_steps(chosen, layout.n_variables());
         Ok(Self {
             variables: data.variables().to_vec(),
             standardizer,
@@ -334,6 +334,11 @@ impl BridgeTrainer {
         }
         self.state.cycle = self.state.cycle.next();
     }
+}
+
+/// Steps of series per training step, about.
+pub(super) fn batch_steps(settings: &BridgeSettings, n_variables: usize) -> usize {
+    (settings.batch_numbers / n_variables).max(MIN_BATCH_STEPS)
 }
 
 /// Whether no value is infinite or `NaN`: no early end, so that the loop vectorises.
