@@ -3,6 +3,8 @@
 #![warn(clippy::unwrap_used)]
 
 mod bench;
+mod bench_bridge;
+mod bench_bridge_large;
 mod bench_load;
 mod bench_simulate;
 mod bench_step;

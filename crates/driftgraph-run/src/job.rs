@@ -187,6 +187,9 @@ pub fn resume(resume: &Resume, observer: &dyn RunObserver) -> Result<FinishedRun
 
 impl Work<'_> {
     fn run(&self, plan: &FitPlan) -> Result<FinishedRun, JobError> {
+        if let Some(note) = plan.memory_note(&self.loaded.data) {
+            self.observer.note(&note);
+        }
         match plan.posterior() {
             PlannedPosterior::Bridge(plan) => bridge::run(self, plan),
             PlannedPosterior::Simulated(preset, settings) => {

@@ -50,7 +50,7 @@ pub(super) struct Window {
 }
 
 /// What a step changed, kept to undo it.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Undo {
     parameters: Vec<f64>,
     points: Vec<usize>,
@@ -89,6 +89,8 @@ impl BridgeState {
     }
 
     /// One step of Adam for the process and for the rows of the batch.
+    ///
+    /// The buffers of the step before are used again.
     pub(super) fn apply(
         &mut self,
         model: &BridgeModel,
@@ -96,9 +98,9 @@ impl BridgeState {
         batch: Batch,
         work: &Workspace,
     ) {
-        let before = self.parameters.clone();
-        let mut rows = LocalValues::default();
-        rows.gather(&self.paths, &batch, model.n_variables());
+        let mut undo = self.undo.take().unwrap_or_default();
+        undo.parameters.clone_from(&self.parameters);
+        undo.rows.gather(&self.paths, &batch, model.n_variables());
         self.n_updates = self.n_updates.saturating_add(1);
         let correction = Correction::after(self.n_updates);
         let share = self.rate_factor * self.cycle.rate(self.step);
@@ -124,7 +126,7 @@ impl BridgeState {
         }
         self.apply_rows(rates.paths * share, &batch, work);
         let Batch { points, spreads, .. } = batch;
-        self.undo = Some(Undo { parameters: before, points, spreads, rows });
+        self.undo = Some(Undo { points, spreads, ..undo });
     }
 
     fn apply_rows(&mut self, rate: f64, batch: &Batch, work: &Workspace) {

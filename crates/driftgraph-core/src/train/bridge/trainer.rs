@@ -8,6 +8,7 @@ use super::noise_rule::NoiseMoments;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
 use super::state::{BridgeState, Window};
 use crate::graph::prior::EdgePrior;
+use crate::nn::kernels::vectorised;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::batch::Batch;
@@ -111,7 +112,7 @@ impl BridgeTrainer {
         let BridgePosterior { layout, values } = posterior;
         let cycle = Cycle::first(chosen.schedule_steps);
         let state = BridgeState::new(parameters, values, layout.n_variables(), cycle);
-        let batch_steps = (chosen.batch_numbers / layout.n_variables()).max(MIN_BATCH_STEPS);
+        let batch_steps = batch_steps(chosen, layout.n_variables());
         Ok(Self {
             variables: data.variables().to_vec(),
             standardizer,
@@ -166,6 +167,11 @@ impl BridgeTrainer {
     /// Grids and observed values.
     pub fn layout(&self) -> &BridgeLayout {
         &self.layout
+    }
+
+    /// Number of batches that every step of all series is dealt into.
+    pub fn n_batches(&self) -> usize {
+        self.n_batches
     }
 
     /// What the data say about observation noise.
@@ -299,8 +305,7 @@ impl BridgeTrainer {
         }
         let local = &self.work.local_grads;
         let all = [&self.work.grads, &local.means, &local.log_deviations, &local.correlations];
-        let finite = all.iter().all(|grads| grads.iter().all(|grad| grad.is_finite()));
-        if finite { Ok(terms) } else { Err("gradient") }
+        if all.iter().all(|grads| all_finite(grads)) { Ok(terms) } else { Err("gradient") }
     }
 
     /// The batch of this step, a function of seed and step alone, and what it stands for.
@@ -337,6 +342,19 @@ impl BridgeTrainer {
         }
         self.state.cycle = self.state.cycle.next();
     }
+}
+
+/// Steps of series per training step, about.
+pub(super) fn batch_steps(settings: &BridgeSettings, n_variables: usize) -> usize {
+    (settings.batch_numbers / n_variables).max(MIN_BATCH_STEPS)
+}
+
+/// Whether no value is infinite or `NaN`: no early end, so that the loop vectorises.
+fn all_finite(values: &[f64]) -> bool {
+    vectorised(
+        #[inline(always)]
+        || !values.iter().fold(false, |found, value| found | !value.is_finite()),
+    )
 }
 
 /// Change from the first to the last third of values, relative to their magnitude.
