@@ -53,7 +53,7 @@ fn made(
     n_series: usize,
     n_points: usize,
 ) -> anyhow::Result<SeriesSet> {
-    let system = registry::build(system, &[("variables".into(), n_variables as f64)], SEED)?;
+    let system = registry::build(system, &[("variables", n_variables as f64)], SEED)?;
     let recipe = Recipe { n_series, n_points, ..Recipe::usual(system.as_ref(), SEED) };
     Ok(generate(system.as_ref(), &recipe)?.data)
 }

@@ -59,7 +59,8 @@ pub(crate) fn measure(data: &Path, truth: &Path) -> anyhow::Result<Value> {
 
 /// A plain table with columns `series`, `time` and one per variable.
 fn table(path: &Path) -> anyhow::Result<SeriesSet> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {path:?}"))?;
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().context("an empty table")?.split(',').collect();
     ensure!(head.starts_with(&["series", "time"]), "columns `series`, `time` come first");
@@ -83,7 +84,8 @@ fn table(path: &Path) -> anyhow::Result<SeriesSet> {
 
 /// A plain table of edges, source and target first.
 fn edges(path: &Path, variables: &[String]) -> anyhow::Result<SignatureGraph> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {path:?}"))?;
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut graph = SignatureGraph::empty(variables.len());
     for line in text.lines().skip(1) {
         let mut places = line.split(',').map(|cell| variables.iter().position(|own| own == cell));

@@ -60,7 +60,7 @@ impl GatedMatrix {
         };
         let n_rows = (CHUNK / d).max(1);
         let shares: Vec<Share> = (self.row_grads(grads, n_rows * d).enumerate())
-            .map(|(chunk, grads)| inputs.rows(chunk * n_rows, grads))
+            .map(|(chunk, mut grads)| inputs.rows(chunk * n_rows, &mut grads))
             .collect();
         let mut kl = -prior_weight * prior.expected_log_prior(&moments.probabilities);
         let slabs = self.log_slabs.of_mut(grads);
@@ -94,7 +94,7 @@ impl GatedMatrix {
 
 impl Inputs<'_> {
     /// Rows from number `first` on; the diagonal has a slab of its own.
-    fn rows(&self, first: usize, grads: RowGrads<'_>) -> Share {
+    fn rows(&self, first: usize, grads: &mut RowGrads<'_>) -> Share {
         let d = self.matrix.means.rows;
         let zeros = || vec![0.0; d];
         let mut share =
