@@ -35,7 +35,7 @@ fn data(n_variables: usize, n_series: u64, n_points: usize) -> SeriesSet {
         let mut values = vec![0.0; n_points * n_variables];
         Noise::new(3, Purpose::MeasurementNoise, idx).fill_normal(&mut values);
         for idx in n_variables..values.len() {
-            values[idx] = 0.9 * values[idx - n_variables] + values[idx];
+            values[idx] += 0.9 * values[idx - n_variables];
         }
         let times = (0..n_points).map(|point| point as f64).collect();
         ObservedSeries::new(format!("{idx}"), n_variables, times, values).unwrap()

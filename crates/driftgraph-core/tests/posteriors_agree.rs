@@ -15,25 +15,26 @@ use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::train::time::TimeUnit;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
-const D: usize = 3;
-const N_SERIES: u64 = 24;
-const N_POINTS: usize = 30;
-const GAP: f64 = 0.2;
+const D: usize = 4;
+const N_SERIES: u64 = 16;
+const N_POINTS: usize = 40;
+const GAP: f64 = 0.1;
 /// Solver steps between two points.
 const SUBSTEPS: usize = 20;
 /// Edges between different variables, source and target.
-const TRUE_EDGES: [(usize, usize); 2] = [(0, 1), (1, 2)];
+const TRUE_EDGES: [(usize, usize); 2] = [(0, 1), (2, 3)];
 
-/// A cascade: x0 switches x1 up or down, x1 switches x2, and each forgets its own past.
+/// Two switches: x0 drives x1 up or down, x2 drives x3, and each variable forgets its own past.
 fn drift(state: [f64; D]) -> [f64; D] {
-    [-state[0], 3.0 * (3.0 * state[0]).tanh() - state[1], 3.0 * state[1].tanh() - state[2]]
+    let switch = |source: f64| 3.0 * (2.0 * source).tanh();
+    [-state[0], switch(state[0]) - state[1], -state[2], switch(state[2]) - state[3]]
 }
 
 fn series(seed: u64, idx: u64) -> ObservedSeries {
     let mut normals = vec![0.0; D * (1 + N_POINTS * SUBSTEPS)];
     Noise::new(seed, Purpose::Brownian, idx).fill_normal(&mut normals);
     let (start, normals) = normals.split_at(D);
-    let mut state = [start[0], start[1], start[2]];
+    let mut state = [start[0], start[1], start[2], start[3]];
     let (mut times, mut values) = (Vec::new(), Vec::new());
     let dt = GAP / SUBSTEPS as f64;
     for (step, noise) in normals.chunks_exact(D).enumerate() {
@@ -43,7 +44,7 @@ fn series(seed: u64, idx: u64) -> ObservedSeries {
         }
         let drift = drift(state);
         for variable in 0..D {
-            state[variable] += drift[variable] * dt + 0.5 * dt.sqrt() * noise[variable];
+            state[variable] += drift[variable] * dt + dt.sqrt() * noise[variable];
         }
     }
     ObservedSeries::new(format!("{idx}"), D, times, values).unwrap()
@@ -66,10 +67,10 @@ fn bridge_probabilities(data: &SeriesSet, seed: u64) -> Vec<f64> {
 fn simulated_probabilities(data: &SeriesSet, seed: u64) -> Vec<f64> {
     let settings = FitSettings {
         seed,
-        steps: 600,
+        steps: 1000,
         learning_rate: 0.01,
         warmup_steps: 20,
-        kl_warmup_steps: 200,
+        kl_warmup_steps: 100,
         sparsity: 5.0,
         time_unit: TimeUnit::AsGiven,
         step_size: GAP,
@@ -99,7 +100,7 @@ fn margin(probabilities: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn both_posteriors_rank_the_edges_of_a_switching_cascade_above_all_others() {
+fn both_posteriors_rank_the_edges_of_two_switches_above_all_others() {
     for seed in 0..3 {
         let data = data(seed);
         for (name, probabilities) in [
@@ -107,6 +108,8 @@ fn both_posteriors_rank_the_edges_of_a_switching_cascade_above_all_others() {
             ("simulated", simulated_probabilities(&data, seed)),
         ] {
             let (least, largest) = margin(&probabilities);
+            // Trials left margins of 0.06 to 0.12 for the simulated posterior, and of 0.47 and more
+            // for the bridge; the runner-up of the former is the way back of a true edge.
             assert!(least > largest, "{name}, seed {seed}: {probabilities:.2?}");
         }
     }
