@@ -1,0 +1,100 @@
+//! Where a result comes from: version, seed, data, settings, and the command that gives it again.
+
+use std::fs;
+use std::path::Path;
+
+use driftgraph_data::run_folder::Run;
+use driftgraph_report::view::ProvenanceView;
+use serde_json::Value;
+
+use crate::OverviewError;
+
+/// Reads `run.json` as it is.
+pub(crate) fn read_record(folder: &Path) -> Result<Value, OverviewError> {
+    let file = folder.join("run.json");
+    let text = fs::read(&file)
+        .map_err(|source| OverviewError::Unreadable { file: file.clone(), source })?;
+    serde_json::from_slice(&text).map_err(|source| OverviewError::Damaged { file, source })
+}
+
+/// Facts, settings and command.
+pub(crate) fn provenance_view(run: &Run, folder: &Path, record: &Value) -> ProvenanceView {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: Option<String>| {
+        facts.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    fact("driftgraph", text(&record["driftgraph"]));
+    fact("preset", text(&record["preset"]));
+    fact("seed", text(&record["seed"]));
+    let files: Vec<String> = run.data.files.iter().map(|file| file.display().to_string()).collect();
+    fact("data", Some(files.join(", ")));
+    fact("hash of the data", Some(run.data.fingerprint.clone()));
+    fact(
+        "size",
+        Some(format!(
+            "{} series, {} rows, {} variables, {} missing cells",
+            run.data.series, run.data.rows, run.data.variables, run.data.missing_cells
+        )),
+    );
+    fact("solver step", Some(format!("{:.4} in the unit of the times", run.model.step_size())));
+    fact("run folder", Some(folder.display().to_string()));
+    let settings = record["settings"].as_object();
+    let settings = settings.into_iter().flatten().map(|(name, value)| (name.clone(), plain(value)));
+    ProvenanceView { command: command(run, record), facts, settings: settings.collect() }
+}
+
+fn text(value: &Value) -> Option<String> {
+    (!value.is_null()).then(|| plain(value))
+}
+
+/// A setting as it would be written into a settings file.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The command line of the fit.
+fn command(run: &Run, record: &Value) -> String {
+    let mut words = vec!["driftgraph".to_owned(), "fit".to_owned()];
+    words.extend(run.data.files.iter().map(|file| quoted(&file.display().to_string())));
+    let options = &run.data.options;
+    let mut option = |name: &str, value: &str| {
+        words.extend([format!("--{name}"), quoted(value)]);
+    };
+    if let Some(time) = &options.time {
+        option("time", time);
+    }
+    if let Some(series) = &options.series {
+        option("series", series);
+    }
+    if let Some(preset) = record["preset"].as_str().filter(|preset| *preset != "bridge") {
+        option("preset", preset);
+    }
+    if let Some(seed) = record["seed"].as_u64() {
+        option("seed", &seed.to_string());
+    }
+    words.join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("/data/a.csv"), "/data/a.csv");
+        assert_eq!(quoted("my data.csv"), "'my data.csv'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}
