@@ -28,7 +28,7 @@ pub use futures::{InterventionQuestion, intervention_view};
 pub struct OverviewOptions<'a> {
     /// The data of the run, where they are at hand.
     pub data: Option<&'a Loaded>,
-    /// The known edges, where there are any.
+    /// The known edges; those that the fit was given where not said.
     pub truth: Option<&'a SignatureGraph>,
     /// Interventions to compute, all of them at once.
     pub interventions: &'a [String],
@@ -41,6 +41,9 @@ pub fn overview(
     options: &OverviewOptions<'_>,
 ) -> Result<ReportView, OverviewError> {
     let record = origin::read_record(folder)?;
+    let job = origin::read_asked(folder)?;
+    let remembered = origin::remembered_truth(&job, run.model.n_variables());
+    let truth = options.truth.or(remembered.as_ref());
     let learned = run.model.edges();
     let data: Option<&SeriesSet> = options.data.map(|loaded| &loaded.data);
     let fit = data.map(|data| paths::fit_view(run, data)).transpose()?;
@@ -59,12 +62,12 @@ pub fn overview(
             time_label: time_label(run),
         },
         graph: edges::graph_view(run.model.variables(), &learned),
-        truth: options.truth.map(|truth| truth::truth_view(run, data, truth)).transpose()?,
+        truth: truth.map(|truth| truth::truth_view(run, data, truth)).transpose()?,
         fit,
         training: history::training_view(folder, &record, run.model.n_members())?,
         future,
         interventions,
-        provenance: origin::provenance_view(run, folder, &record),
+        provenance: origin::provenance_view(run, folder, (&record, &job)),
         downloads: edges::downloads(run.model.variables(), &learned)?,
     })
 }

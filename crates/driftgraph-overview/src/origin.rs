@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use driftgraph_core::SignatureGraph;
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::ProvenanceView;
 use serde_json::Value;
@@ -17,8 +18,36 @@ pub(crate) fn read_record(folder: &Path) -> Result<Value, OverviewError> {
     serde_json::from_slice(&text).map_err(|source| OverviewError::Damaged { file, source })
 }
 
+/// Reads `job.json`, what was asked for; null for a run that has none.
+pub(crate) fn read_asked(folder: &Path) -> Result<Value, OverviewError> {
+    let file = folder.join("job.json");
+    match fs::read(&file) {
+        Ok(text) => serde_json::from_slice(&text)
+            .map_err(|source| OverviewError::Damaged { file, source }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
+        Err(source) => Err(OverviewError::Unreadable { file, source }),
+    }
+}
+
+/// The known edges that the fit was given, `None` where it was given none.
+pub(crate) fn remembered_truth(job: &Value, n_variables: usize) -> Option<SignatureGraph> {
+    let mut truth = SignatureGraph::empty(n_variables);
+    for edge in job["truth"]["edges"].as_array()? {
+        let place = |idx: usize| {
+            let variable = edge[idx].as_u64()? as usize;
+            (variable < n_variables).then_some(variable)
+        };
+        truth.set_edge(place(0)?, place(1)?, true);
+    }
+    Some(truth)
+}
+
 /// Facts, settings and command.
-pub(crate) fn provenance_view(run: &Run, folder: &Path, record: &Value) -> ProvenanceView {
+pub(crate) fn provenance_view(
+    run: &Run,
+    folder: &Path,
+    (record, job): (&Value, &Value),
+) -> ProvenanceView {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: Option<String>| {
         facts.extend(value.map(|value| (name.to_owned(), value)));
@@ -40,7 +69,7 @@ pub(crate) fn provenance_view(run: &Run, folder: &Path, record: &Value) -> Prove
     fact("run folder", Some(folder.display().to_string()));
     let settings = record["settings"].as_object();
     let settings = settings.into_iter().flatten().map(|(name, value)| (name.clone(), plain(value)));
-    ProvenanceView { command: command(run, record), facts, settings: settings.collect() }
+    ProvenanceView { command: command(run, record, &job["asked"]), facts, settings: settings.collect() }
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -56,26 +85,60 @@ fn plain(value: &Value) -> String {
 }
 
 /// The command line of the fit.
-fn command(run: &Run, record: &Value) -> String {
+fn command(run: &Run, record: &Value, asked: &Value) -> String {
     let mut words = vec!["driftgraph".to_owned(), "fit".to_owned()];
     words.extend(run.data.files.iter().map(|file| quoted(&file.display().to_string())));
     let options = &run.data.options;
     let mut option = |name: &str, value: &str| {
         words.extend([format!("--{name}"), quoted(value)]);
     };
-    if let Some(time) = &options.time {
-        option("time", time);
-    }
-    if let Some(series) = &options.series {
-        option("series", series);
+    let columns = [("time", &options.time), ("series", &options.series)];
+    columns.into_iter().for_each(|(name, column)| {
+        column.iter().for_each(|column| option(name, column));
+    });
+    let lists = [("variables", &options.variables), ("ignore", &options.ignore)];
+    for (name, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+        option(name, &list.join(","));
     }
     if let Some(preset) = record["preset"].as_str().filter(|preset| *preset != "bridge") {
         option("preset", preset);
     }
-    if let Some(seed) = record["seed"].as_u64() {
-        option("seed", &seed.to_string());
+    let mut seed = record["seed"].as_u64();
+    for (name, value) in asked["settings"].as_object().into_iter().flatten() {
+        let name = name.replace('_', "-");
+        if name == "seed" {
+            seed = None;
+        }
+        match value {
+            // Flags have no value.
+            Value::Bool(false) => {}
+            Value::Bool(true) => words.push(format!("--{name}")),
+            value => words.extend([format!("--{name}"), quoted(&plain(value))]),
+        }
     }
+    if let Some(seed) = seed {
+        words.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    words.extend(known_edges(asked));
     words.join(" ")
+}
+
+/// What was said of single edges, as far as a command line can say it.
+fn known_edges(asked: &Value) -> Vec<String> {
+    let edges = asked["edges"].as_array().map_or(&[][..], Vec::as_slice);
+    edges
+        .iter()
+        .filter_map(|edge| {
+            let flag = match edge["probability"].as_f64()? {
+                0.0 => "--forbid",
+                1.0 => "--require",
+                _ => return None,
+            };
+            let pair = format!("{}->{}", edge["source"].as_str()?, edge["target"].as_str()?);
+            Some([flag.to_owned(), quoted(&pair)])
+        })
+        .flatten()
+        .collect()
 }
 
 /// A word as a shell takes it.
