@@ -9,12 +9,16 @@ use driftgraph_report::{
     node_positions,
 };
 
-/// Edges less probable than this are not worth a line in the file.
-const LISTED_FROM: f64 = 0.005;
+/// Edges less probable than this are not worth a line in the file, with few variables and with many.
+const LISTED_FROM: [f64; 2] = [0.005, 0.02];
+/// Up to here variables are few.
+const FEW: usize = 40;
 /// Edges that a report lists at most.
-const MOST_LISTED: usize = 12_000;
+const MOST_LISTED: usize = 6_000;
 /// An edge is drawn if it is more likely present than absent.
 const THRESHOLD: f64 = 0.5;
+/// Above this number of variables loops hide what is between them.
+const MOST_LOOPS: usize = 30;
 /// Edges inside the carried files at most: a report is to be sent by mail.
 const MOST_CARRIED: usize = 500;
 /// Variables in the carried picture at most.
@@ -23,26 +27,33 @@ const MOST_DRAWN: usize = 200;
 /// Edges, where they are drawn, and what goes round in circles.
 pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView {
     let n = names.len();
-    let listed = learned.iter().filter(|edge| edge.probability >= LISTED_FROM);
+    let listed_from = LISTED_FROM[usize::from(n > FEW)];
+    let listed = learned.iter().filter(|edge| edge.probability >= listed_from);
     let edges: Vec<EdgeView> = listed.take(MOST_LISTED).map(edge_view).collect();
     // Three arrows per node are about what can be told apart; the slider shows more.
-    let selection = SelectionView { threshold: THRESHOLD, most: (3 * n).clamp(12, 150) };
-    let drawn = edges.iter().filter(|edge| edge.probability >= THRESHOLD).take(selection.most);
-    let drawn: Vec<(usize, usize)> = drawn.map(|edge| (edge.source, edge.target)).collect();
+    let selection = SelectionView {
+        threshold: THRESHOLD,
+        most: (3 * n).clamp(12, 150),
+        self_loops: n <= MOST_LOOPS,
+    };
     let mut probable = SignatureGraph::empty(n);
     for edge in learned.iter().filter(|edge| edge.probability >= THRESHOLD) {
         probable.set_edge(edge.source, edge.target, true);
     }
-    GraphView {
-        positions: node_positions(names, &drawn),
+    let mut view = GraphView {
+        positions: Vec::new(),
         orders: matrix_orders(n, &edges),
         feedback_loops: feedback_loops(&probable),
         expected_edges: learned.iter().map(|edge| edge.probability).sum(),
         variables: names.to_vec(),
-        listed_from: LISTED_FROM,
+        listed_from,
         selection,
         edges,
-    }
+    };
+    let drawn: Vec<(usize, usize)> =
+        view.drawn().iter().map(|(_, edge)| (edge.source, edge.target)).collect();
+    view.positions = node_positions(names, &drawn);
+    view
 }
 
 fn edge_view(edge: &LearnedEdge) -> EdgeView {

@@ -22,8 +22,9 @@ pub(crate) fn read_record(folder: &Path) -> Result<Value, OverviewError> {
 pub(crate) fn read_asked(folder: &Path) -> Result<Value, OverviewError> {
     let file = folder.join("job.json");
     match fs::read(&file) {
-        Ok(text) => serde_json::from_slice(&text)
-            .map_err(|source| OverviewError::Damaged { file, source }),
+        Ok(text) => {
+            serde_json::from_slice(&text).map_err(|source| OverviewError::Damaged { file, source })
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
         Err(source) => Err(OverviewError::Unreadable { file, source }),
     }
@@ -69,7 +70,11 @@ pub(crate) fn provenance_view(
     fact("run folder", Some(folder.display().to_string()));
     let settings = record["settings"].as_object();
     let settings = settings.into_iter().flatten().map(|(name, value)| (name.clone(), plain(value)));
-    ProvenanceView { command: command(run, record, &job["asked"]), facts, settings: settings.collect() }
+    ProvenanceView {
+        command: command(run, record, &job["asked"]),
+        facts,
+        settings: settings.collect(),
+    }
 }
 
 fn text(value: &Value) -> Option<String> {

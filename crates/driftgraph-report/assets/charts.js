@@ -178,7 +178,12 @@ window.driftgraph = (() => {
       const fan = report.future.series[place];
       const past = report.fit && report.fit.series.find((series) => series.name === fan.name);
       const layers = fanLayers(fan, idx, "first", "forecast");
-      if (past) layers.push({ kind: "dots", x: past.times, y: unpack(past.observed[idx]), name: "measured" });
+      if (past) {
+        // As much of the past as helps to judge the future.
+        const end = past.times.at(-1), from = end - 2 * (fan.times.at(-1) - end), values = unpack(past.observed[idx]);
+        const kept = past.times.map((_, place) => place).filter((place) => past.times[place] >= from);
+        layers.push({ kind: "dots", x: kept.map((place) => past.times[place]), y: kept.map((place) => values[place]), name: "measured" });
+      }
       return chart({ title: graph.variables[idx], xLabel, layers, mark: past ? past.times.at(-1) : NaN });
     });
     for (const charts of document.querySelectorAll("[data-intervention]")) {

@@ -76,19 +76,22 @@
 
   const selected = () => {
     const threshold = Number(field("threshold").value), most = Math.max(1, Math.floor(Number(field("most").value)) || 1);
-    const loops = field("loops").checked, found = [];
-    for (let idx = 0; idx < edges.length && found.length < most; idx += 1) {
-      const edge = edges[idx];
-      if (edge[PROBABILITY] >= threshold && (loops || edge[SOURCE] !== edge[TARGET])) found.push(idx);
-    }
-    return found;
+    const loops = field("loops").checked;
+    let left = most;
+    return edges.flatMap((edge, idx) => {
+      if (edge[PROBABILITY] < threshold) return [];
+      if (edge[SOURCE] === edge[TARGET]) return loops ? [idx] : [];
+      left -= 1;
+      return left >= 0 ? [idx] : [];
+    });
   };
   let shown = [];
   const draw = () => {
     shown = selected();
     lines.replaceChildren(...shown.toReversed().map(drawEdge));
     field("threshold-shown").textContent = Number(field("threshold").value).toFixed(2);
-    field("edge-count").textContent = `${shown.length} ${shown.length === 1 ? "edge" : "edges"} shown`;
+    const between = shown.filter((idx) => edges[idx][SOURCE] !== edges[idx][TARGET]).length;
+    field("edge-count").textContent = `${between} ${between === 1 ? "edge" : "edges"} shown`;
     mark();
   };
   const mark = () => {

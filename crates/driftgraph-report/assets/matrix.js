@@ -66,7 +66,7 @@
       cursor.setAttribute("y", margin + cell * row - 0.7);
       cursor.setAttribute("visibility", "visible");
       const known = report.truth ? (report.truth.some(([a, b]) => a === source && b === target) ? "\na known edge" : "\nnot a known edge") : "";
-      showTip(event, `${variables[source]} → ${variables[target]}\nprobability ${edge ? probability(edge[2]) : "< 0.01"}${known}`);
+      showTip(event, `${variables[source]} → ${variables[target]}\nprobability ${edge ? probability(edge[2]) : `< ${Math.max(report.graph.listed_from, 0.01)}`}${known}`);
     });
     root.addEventListener("pointerleave", () => { hideTip(); cursor.setAttribute("visibility", "hidden"); });
     document.getElementById("matrix-svg").replaceWith(root);

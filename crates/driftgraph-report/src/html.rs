@@ -29,7 +29,8 @@ pub const SCRIPTS: [&str; 3] = [
 const CURVE_CLASSES: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
 
 /// Nothing is fetched, whatever a name may contain.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 /// What the scripts know of a report.
 #[derive(serde::Serialize)]
@@ -48,9 +49,8 @@ struct ForScripts<'a> {
 /// Everything in the view may come from strangers: names are escaped wherever they go.
 pub fn report_html(view: &ReportView) -> String {
     let charset = Element::new("meta").set("charset", "utf-8");
-    let policy = Element::new("meta")
-        .set("http-equiv", "Content-Security-Policy")
-        .set("content", POLICY);
+    let policy =
+        Element::new("meta").set("http-equiv", "Content-Security-Policy").set("content", POLICY);
     let viewport = Element::new("meta")
         .set("name", "viewport")
         .set("content", "width=device-width, initial-scale=1");
@@ -121,8 +121,13 @@ fn navigation(view: &ReportView) -> Element {
     if view.fit.is_some() {
         places.push(("#fit", "Fit"));
     }
-    places.extend([("#next", "What next"), ("#training", "Training"), ("#provenance", "Again")]);
-    let links = places.into_iter().map(|(place, text)| Element::new("a").set("href", place).text(text));
+    places.extend([
+        ("#next", "What next"),
+        ("#training", "Training"),
+        ("#provenance", "Provenance"),
+    ]);
+    let links =
+        places.into_iter().map(|(place, text)| Element::new("a").set("href", place).text(text));
     Element::new("nav").set("aria-label", "Parts of the report").with_all(links)
 }
 
@@ -184,7 +189,8 @@ fn short(value: f64) -> String {
     }
     let before = libm::floor(libm::log10(magnitude)) as i32 + 1;
     let text = format!("{value:.*}", (3 - before).clamp(0, 5) as usize);
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     text.replace('-', "−")
 }
 

@@ -136,7 +136,8 @@ fn distances(nodes: &[usize], neighbours: &[Vec<usize>]) -> Vec<f64> {
             }
         }
     }
-    let longest = all.iter().filter(|distance| distance.is_finite()).fold(1.0_f64, |a, &b| a.max(b));
+    let longest =
+        all.iter().filter(|distance| distance.is_finite()).fold(1.0_f64, |a, &b| a.max(b));
     for distance in all.iter_mut().filter(|distance| distance.is_infinite()) {
         *distance = 0.5 * longest + 1.5;
     }
@@ -164,7 +165,10 @@ fn separate(nodes: &[usize], half_widths: &[f64], places: &mut [[f64; 2]]) {
         let mut moved = false;
         for (idx, &a) in nodes.iter().enumerate() {
             for &b in &nodes[idx + 1..] {
-                let room = (half_widths[a] + half_widths[b] + CLEARANCE.0, 2.0 * HALF_HEIGHT + CLEARANCE.1);
+                let room = (
+                    half_widths[a] + half_widths[b] + CLEARANCE.0,
+                    2.0 * HALF_HEIGHT + CLEARANCE.1,
+                );
                 let gap = [places[b][0] - places[a][0], places[b][1] - places[a][1]];
                 let (lack_x, lack_y) = (room.0 - gap[0].abs(), room.1 - gap[1].abs());
                 if lack_x <= 0.01 || lack_y <= 0.01 {

@@ -92,20 +92,18 @@ pub struct EdgeView {
 /// An edge without the names of its fields, which would be most of a large report.
 type EdgeTuple = (usize, usize, f64, EffectSign, f64, f64, f64, Option<f64>);
 
+impl EdgeView {
+    /// Whether it leads from a variable to itself.
+    pub fn is_self_loop(&self) -> bool {
+        self.source == self.target
+    }
+}
+
 impl From<EdgeTuple> for EdgeView {
     fn from(tuple: EdgeTuple) -> Self {
         let (source, target, probability, sign, effect, strength, disagreement, instantaneous) =
             tuple;
-        Self {
-            source,
-            target,
-            probability,
-            sign,
-            effect,
-            strength,
-            disagreement,
-            instantaneous,
-        }
+        Self { source, target, probability, sign, effect, strength, disagreement, instantaneous }
     }
 }
 
@@ -122,8 +120,30 @@ impl From<EdgeView> for EdgeTuple {
 pub struct SelectionView {
     /// The least probability.
     pub threshold: f64,
-    /// The most edges.
+    /// The most edges between different variables.
     pub most: usize,
+    /// Whether edges from a variable to itself are drawn.
+    pub self_loops: bool,
+}
+
+impl GraphView {
+    /// Edges that are drawn at first with their positions in the list, the best first.
+    pub fn drawn(&self) -> Vec<(usize, EdgeView)> {
+        let SelectionView { threshold, most, self_loops } = self.selection;
+        let mut left = most;
+        let probable = self.edges.iter().copied().enumerate();
+        let probable = probable.filter(|(_, edge)| edge.probability >= threshold);
+        probable
+            .filter(|(_, edge)| {
+                if edge.is_self_loop() {
+                    return self_loops;
+                }
+                let room = left > 0;
+                left = left.saturating_sub(1);
+                room
+            })
+            .collect()
+    }
 }
 
 /// One order of the variables.

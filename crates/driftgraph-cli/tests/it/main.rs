@@ -9,6 +9,7 @@ mod experiment;
 mod fit;
 mod generate;
 mod help;
+mod report;
 mod score;
 
 use std::fmt::Write as _;

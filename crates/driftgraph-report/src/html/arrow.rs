@@ -76,10 +76,9 @@ pub(super) fn self_loop(node: Node, above: bool, width: f64, sign: EffectSign) -
     let top = border + side * 30.0;
     let tip = [node.x + reach, border];
     let (head, neck) = head(tip, [-0.45, -side], width.min(2.4), sign);
-    let line = PathData::default().then('M', &[node.x - reach, border]).then(
-        'C',
-        &[node.x - 2.6 * reach, top, node.x + 2.6 * reach, top, neck[0], neck[1]],
-    );
+    let line = PathData::default()
+        .then('M', &[node.x - reach, border])
+        .then('C', &[node.x - 2.6 * reach, top, node.x + 2.6 * reach, top, neck[0], neck[1]]);
     Arrow { line, head }
 }
 
@@ -98,27 +97,24 @@ fn crossing(covers: impl Fn(f64) -> bool, inside: f64, outside: f64) -> f64 {
 }
 
 /// The head at a tip, and where the line ends: a triangle for more, a bar for less, a diamond else.
-fn head(
-    tip: [f64; 2],
-    slope: [f64; 2],
-    width: f64,
-    sign: EffectSign,
-) -> (PathData, [f64; 2]) {
+fn head(tip: [f64; 2], slope: [f64; 2], width: f64, sign: EffectSign) -> (PathData, [f64; 2]) {
     let length = libm::hypot(slope[0], slope[1]).max(1e-9);
     let (ux, uy) = (slope[0] / length, slope[1] / length);
     // So far back along the line, and so far to its side.
-    let at = |back: f64, aside: f64| {
-        [tip[0] - back * ux - aside * uy, tip[1] - back * uy + aside * ux]
-    };
+    let at =
+        |back: f64, aside: f64| [tip[0] - back * ux - aside * uy, tip[1] - back * uy + aside * ux];
     let (long, half) = (5.5 + 1.6 * width, 2.8 + 1.1 * width);
     let (corners, neck) = match sign {
-        EffectSign::Positive => (vec![at(0.0, 0.0), at(long, half), at(long, -half)], at(long, 0.0)),
+        EffectSign::Positive => {
+            (vec![at(0.0, 0.0), at(long, half), at(long, -half)], at(long, 0.0))
+        }
         EffectSign::Negative => {
             let (thick, half) = (1.4 + 0.5 * width, half + 2.2);
             (vec![at(0.0, half), at(0.0, -half), at(thick, -half), at(thick, half)], at(thick, 0.0))
         }
         EffectSign::Unknown => {
-            let corners = vec![at(0.0, 0.0), at(0.5 * long, half), at(long, 0.0), at(0.5 * long, -half)];
+            let corners =
+                vec![at(0.0, 0.0), at(0.5 * long, half), at(long, 0.0), at(0.5 * long, -half)];
             (corners, at(long, 0.0))
         }
     };

@@ -49,7 +49,8 @@ impl Chart {
             .set("viewBox", &format!("0 0 {} {}", SIZE.0, SIZE.1))
             .set("role", "img")
             .set("aria-label", &self.title);
-        let heading = Element::new("text").set("class", "heading").place(&[("x", 4.0), ("y", 15.0)]);
+        let heading =
+            Element::new("text").set("class", "heading").place(&[("x", 4.0), ("y", 15.0)]);
         svg.push(heading.tooltip(&self.title).text(&title));
         svg.push(frame.draw(&ticks, &self.x_label));
         if let Some(mark) = self.mark {

@@ -13,9 +13,12 @@ pub(super) fn comparison_section(truth: &TruthView) -> Element {
         count(truth.edges.len(), "edge is", "edges are")
     );
     let mut charts = Element::new("div").set("class", "charts");
-    charts.push(chart("True against false positive rate", "false positive rate", truth, |method| {
-        &method.roc
-    }));
+    charts.push(chart(
+        "True against false positive rate",
+        "false positive rate",
+        truth,
+        |method| &method.roc,
+    ));
     charts.push(chart("Precision against recall", "recall", truth, |method| {
         &method.precision_recall
     }));
@@ -62,9 +65,8 @@ fn legend(truth: &TruthView) -> Element {
 }
 
 fn table(truth: &TruthView) -> Element {
-    let header = [
-        "method", "self edges", "AUROC", "AUPRC", "by chance", "F1", "found", "false", "SHD",
-    ];
+    let header =
+        ["method", "self edges", "AUROC", "AUPRC", "by chance", "F1", "found", "false", "SHD"];
     let row = |method: &MethodView, which: &str, metrics: &MetricsView| {
         let mut cells = vec![method.name.clone(), which.to_owned()];
         let shares = [metrics.auroc, metrics.auprc, metrics.prevalence, metrics.f1];

@@ -17,14 +17,20 @@ const EASY: usize = 60;
 /// The section with graph and table.
 pub(super) fn graph_section(view: &ReportView) -> Element {
     let graph = &view.graph;
-    let drawn = drawn_edges(graph);
+    let mut drawn = graph.drawn();
+    let n_drawn = drawn.iter().filter(|(_, edge)| !edge.is_self_loop()).count();
     let lead = format!(
-        "An arrow means that the first variable enters what makes the second one change. Wide arrows are \
-         probable ones. {} of at least {} are drawn{}.",
-        count(drawn.len(), "edge with a probability", "edges with a probability"),
+        "An arrow means that the first variable enters what makes the second one change; the wider, the more probable. \
+         The {} with a probability of at least {} {} drawn.",
+        match n_drawn == graph.selection.most {
+            true => format!("{n_drawn} best supported edges"),
+            false => count(n_drawn, "edge", "edges"),
+        },
         probability(graph.selection.threshold),
-        if drawn.len() == graph.selection.most { ", the best supported ones" } else { "" },
+        if n_drawn == 1 { "is" } else { "are" },
     );
+    // Strong edges lie on top.
+    drawn.reverse();
     let mut out = section("graph", "Who drives whom").with(Element::new("p").text(&lead));
     if graph.variables.len() > EASY {
         let hint = Element::new("p").set("class", "hint");
@@ -41,9 +47,11 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
     let frame = frame.set("role", "group").set("aria-label", "graph, scrollable");
     stage.push(frame.with(graph_svg(graph, &drawn)));
     let panel = Element::new("div").set("id", "node-panel").set("class", "panel scripted");
-    stage.push(panel.set("aria-live", "polite").with(
-        Element::new("p").set("class", "faint").text("Click a variable to see what drives it and what it drives. Drag it to move it."),
-    ));
+    stage.push(
+        panel.set("aria-live", "polite").with(Element::new("p").set("class", "faint").text(
+            "Click a variable to see what drives it and what it drives. Drag it to move it.",
+        )),
+    );
     out.push(stage);
     out.push(legend());
     out.push(table(graph));
@@ -72,7 +80,8 @@ fn controls(graph: &GraphView) -> Element {
         .set("placeholder", "name")
         .set("autocomplete", "off");
     let names = graph.variables.iter().map(|name| Element::new("option").set("value", name));
-    let loops = Element::new("input").set("type", "checkbox").set("id", "loops").set("checked", "");
+    let loops = Element::new("input").set("type", "checkbox").set("id", "loops");
+    let loops = if graph.selection.self_loops { loops.set("checked", "") } else { loops };
     let label = |text: &str| Element::new("label").with(Element::new("span").text(text));
     Element::new("div")
         .set("class", "controls scripted")
@@ -86,15 +95,6 @@ fn controls(graph: &GraphView) -> Element {
         .with(label("Find ").with(search))
         .with(Element::new("datalist").set("id", "variables").with_all(names))
         .with(Element::new("output").set("id", "edge-count").set("class", "faint"))
-}
-
-/// Edges that are drawn at first, weak ones first so that strong ones lie on top.
-fn drawn_edges(graph: &GraphView) -> Vec<(usize, EdgeView)> {
-    let probable = graph.edges.iter().copied().enumerate();
-    let probable = probable.filter(|(_, edge)| edge.probability >= graph.selection.threshold);
-    let mut drawn: Vec<_> = probable.take(graph.selection.most).collect();
-    drawn.reverse();
-    drawn
 }
 
 fn graph_svg(graph: &GraphView, drawn: &[(usize, EdgeView)]) -> Element {
@@ -127,7 +127,14 @@ fn graph_svg(graph: &GraphView, drawn: &[(usize, EdgeView)]) -> Element {
         .set("role", "group")
         .set("aria-label", names)
         // Small graphs are not blown up to the width of the page, large ones may scroll on a phone.
-        .set("style", &format!("max-width:{:.0}px;min-width:{:.0}px", 1.35 * width, (0.62 * width).min(900.0)))
+        .set(
+            "style",
+            &format!(
+                "max-width:{:.0}px;min-width:{:.0}px",
+                1.35 * width,
+                (0.62 * width).min(900.0)
+            ),
+        )
         .with(lines)
         .with(discs)
 }
@@ -144,7 +151,11 @@ fn edge_element(graph: &GraphView, idx: usize, edge: &EdgeView, arrow: Arrow) ->
         .set("data-edge", &idx.to_string())
         .tooltip(&tooltip)
         .with(
-            arrow.line.into_element().set("class", "line").at("stroke-width", line_width(edge.probability)),
+            arrow
+                .line
+                .into_element()
+                .set("class", "line")
+                .at("stroke-width", line_width(edge.probability)),
         )
         .with(arrow.head.into_element().set("class", "head"))
 }
@@ -177,10 +188,8 @@ pub(super) fn sign_class(sign: EffectSign) -> &'static str {
 
 fn legend() -> Element {
     let sample = |sign: EffectSign, text: &str| {
-        let (from, to) = (
-            Node { x: -10.0, y: 8.0, half_width: 8.0 },
-            Node { x: 56.0, y: 8.0, half_width: 8.0 },
-        );
+        let (from, to) =
+            (Node { x: -10.0, y: 8.0, half_width: 8.0 }, Node { x: 56.0, y: 8.0, half_width: 8.0 });
         let arrow = between(from, to, 2.0, sign);
         let svg = Element::new("svg").set("viewBox", "0 0 48 16").set("aria-hidden", "true");
         let edge = Element::new("g").set("class", &format!("edge {}", sign_class(sign)));
@@ -197,9 +206,10 @@ fn legend() -> Element {
 }
 
 fn table(graph: &GraphView) -> Element {
-    let rows: Vec<Element> =
-        graph.edges.iter().take(MOST_ROWS).map(|edge| table_row(graph, edge)).collect();
-    let n_rows = rows.len();
+    let rows = |self_loops: bool| -> Vec<Element> {
+        let edges = graph.edges.iter().filter(|edge| edge.is_self_loop() == self_loops);
+        edges.take(MOST_ROWS).map(|edge| table_row(graph, edge)).collect()
+    };
     let head = |text: &str, class: &str| {
         Element::new("th").set("scope", "col").set("class", class).text(text)
     };
@@ -219,16 +229,23 @@ fn table(graph: &GraphView) -> Element {
         let body = Element::new("tbody").with_all(rows);
         let head = Element::new("thead").with(header.clone());
         let table = Element::new("table").with(head).with(body);
-        Element::new("div").set("class", "wide").set("tabindex", "0").set("role", "group")
-            .set("aria-label", "table of edges").with(table)
+        Element::new("div")
+            .set("class", "wide")
+            .set("tabindex", "0")
+            .set("role", "group")
+            .set("aria-label", "table of edges")
+            .with(table)
     };
-    let mut rows = rows;
-    let rest = rows.split_off(n_rows.min(SHOWN_ROWS));
+    let mut between = rows(false);
+    let rest = between.split_off(between.len().min(SHOWN_ROWS));
     let mut out = Element::new("div").with(Element::new("h3").text("The best supported edges"));
-    out.push(fill(rows));
-    if !rest.is_empty() {
-        let more = format!("The next {}", rest.len());
-        out.push(Element::new("details").with(Element::new("summary").text(&more)).with(fill(rest)));
+    out.push(fill(between));
+    let more = format!("The next {}", count(rest.len(), "edge", "edges"));
+    for (title, rows) in [(more.as_str(), rest), ("Edges from a variable to itself", rows(true))] {
+        if !rows.is_empty() {
+            let title = Element::new("summary").text(title);
+            out.push(Element::new("details").with(title).with(fill(rows)));
+        }
     }
     let below = Element::new("p").set("class", "faint").text(
         "Effect: mean change of the target's rate per unit of the source, in your units. In deviations: the same \
@@ -241,7 +258,10 @@ fn table_row(graph: &GraphView, edge: &EdgeView) -> Element {
     let number = |text: String| Element::new("td").set("class", "number").text(&text);
     let share = format!("--share:{:.3}", edge.probability);
     let bar = Element::new("td").set("class", "bar").with(
-        Element::new("span").set("class", "meter").set("style", &share).with(Element::new("b").text(&probability(edge.probability))),
+        Element::new("span")
+            .set("class", "meter")
+            .set("style", &share)
+            .with(Element::new("b").text(&probability(edge.probability))),
     );
     let mut row = Element::new("tr")
         .set("class", sign_class(edge.sign))

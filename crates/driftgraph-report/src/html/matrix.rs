@@ -17,9 +17,10 @@ const LABEL: f64 = 9.0;
 /// The section with the matrix.
 pub(super) fn matrix_section(view: &ReportView) -> Element {
     let graph = &view.graph;
-    let mut lead = "Row drives column. The stronger the colour, the more probable the edge; blue speeds the \
+    let mut lead =
+        "Row drives column. The stronger the colour, the more probable the edge; blue speeds the \
                     target's growth up, orange slows it down, grey depends on the state."
-        .to_owned();
+            .to_owned();
     if view.truth.is_some() {
         lead.push_str(" Known edges are outlined.");
     }
@@ -46,9 +47,11 @@ fn controls(graph: &GraphView, has_truth: bool) -> Element {
     });
     let select = Element::new("select").set("id", "order").with_all(options);
     let label = Element::new("label").with(Element::new("span").text("Order "));
-    let mut controls = Element::new("div").set("class", "controls scripted").with(label.with(select));
+    let mut controls =
+        Element::new("div").set("class", "controls scripted").with(label.with(select));
     if has_truth {
-        let box_ = Element::new("input").set("type", "checkbox").set("id", "outline").set("checked", "");
+        let box_ =
+            Element::new("input").set("type", "checkbox").set("id", "outline").set("checked", "");
         let label = Element::new("label").with(box_);
         controls.push(label.with(Element::new("span").text(" outline known edges")));
     }
@@ -83,7 +86,10 @@ fn matrix_svg(graph: &GraphView, order: &[usize], truth: Option<&[[usize; 2]]>) 
     let mut svg = Element::new("svg")
         .set("id", "matrix-svg")
         .set("viewBox", &format!("0 0 {side:.0} {side:.0}"))
-        .set("style", &format!("max-width:{:.0}px;min-width:{:.0}px", 1.15 * side, (0.6 * side).min(700.0)))
+        .set(
+            "style",
+            &format!("max-width:{:.0}px;min-width:{:.0}px", 1.15 * side, (0.6 * side).min(700.0)),
+        )
         .set("role", "img")
         .set("aria-label", "Matrix of edge probabilities, row drives column")
         .with(background(margin, cell * n as f64));
@@ -109,11 +115,7 @@ fn background(margin: f64, extent: f64) -> Element {
 }
 
 /// One path for all cells of a sign and a level: a hundred variables fit into some kilobytes.
-fn cells(
-    graph: &GraphView,
-    corner: &dyn Fn(usize, usize) -> [f64; 2],
-    cell: f64,
-) -> Vec<Element> {
+fn cells(graph: &GraphView, corner: &dyn Fn(usize, usize) -> [f64; 2], cell: f64) -> Vec<Element> {
     let mut paths = Vec::new();
     let side = cell - if cell > 12.0 { 1.5 } else { 0.5 };
     for sign in [EffectSign::Positive, EffectSign::Negative, EffectSign::Unknown] {
@@ -135,11 +137,7 @@ fn cells(
     paths
 }
 
-fn numbers(
-    graph: &GraphView,
-    corner: &dyn Fn(usize, usize) -> [f64; 2],
-    cell: f64,
-) -> Element {
+fn numbers(graph: &GraphView, corner: &dyn Fn(usize, usize) -> [f64; 2], cell: f64) -> Element {
     let mut group = Element::new("g").set("class", "numbers");
     for edge in graph.edges.iter().filter(|edge| edge.probability >= 0.05) {
         let [x, y] = corner(edge.source, edge.target);
@@ -152,11 +150,7 @@ fn numbers(
     group
 }
 
-fn outlines(
-    truth: &[[usize; 2]],
-    corner: &dyn Fn(usize, usize) -> [f64; 2],
-    cell: f64,
-) -> Element {
+fn outlines(truth: &[[usize; 2]], corner: &dyn Fn(usize, usize) -> [f64; 2], cell: f64) -> Element {
     let inset = if cell > 12.0 { 2.0 } else { 1.0 };
     let side = cell - 2.0 * inset - if cell > 12.0 { 1.5 } else { 0.5 };
     let path = truth.iter().fold(PathData::default(), |path, &[source, target]| {

@@ -27,9 +27,9 @@ pub(super) fn provenance_section(provenance: &ProvenanceView, downloads: &[Downl
 }
 
 fn facts(facts: &[(String, String)]) -> Element {
-    let pairs = facts.iter().flat_map(|(name, value)| {
-        [Element::new("dt").text(name), Element::new("dd").text(value)]
-    });
+    let pairs = facts
+        .iter()
+        .flat_map(|(name, value)| [Element::new("dt").text(name), Element::new("dd").text(value)]);
     Element::new("dl").with_all(pairs)
 }
 

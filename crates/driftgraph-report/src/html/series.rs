@@ -56,11 +56,7 @@ fn pairs(times: &[f64], column: &Column) -> Vec<(f64, f64)> {
 }
 
 /// Lists to choose series and variables from; of use with scripts only.
-fn chooser<'a>(
-    what: &str,
-    series: impl Iterator<Item = &'a str>,
-    view: &ReportView,
-) -> Element {
+fn chooser<'a>(what: &str, series: impl Iterator<Item = &'a str>, view: &ReportView) -> Element {
     let names: Vec<&str> = series.collect();
     let list = |id: String, options: Vec<(usize, &str)>| {
         let options = options.into_iter().map(|(value, text)| {
@@ -114,8 +110,13 @@ pub(super) fn next_section(view: &ReportView) -> Element {
 fn future_chart(view: &ReportView, fan: &FanSeries, variable: usize) -> Chart {
     let past = view.fit.iter().flat_map(|fit| &fit.series).find(|series| series.name == fan.name);
     let mut layers = fan_layers(fan, variable, "first");
-    if let Some(past) = past {
-        layers.push(Layer::Dots { points: pairs(&past.times, &past.observed[variable]) });
+    if let (Some(past), Some(last)) = (past, fan.times.last()) {
+        // As much of the past as helps to judge the future.
+        let end = past.times.last().copied().unwrap_or(*last);
+        let from = end - 2.0 * (last - end);
+        let points = pairs(&past.times, &past.observed[variable]);
+        let points = points.into_iter().filter(|(time, _)| *time >= from).collect();
+        layers.push(Layer::Dots { points });
     }
     Chart {
         title: view.graph.variables[variable].clone(),
@@ -146,7 +147,8 @@ fn intervention_part(view: &ReportView, idx: usize, one: &InterventionView) -> E
         .set("class", "legend")
         .with(key("first", "left alone"))
         .with(key("second", "under the intervention"));
-    let mut charts = Element::new("div").set("class", "charts").set("data-intervention", &idx.to_string());
+    let mut charts =
+        Element::new("div").set("class", "charts").set("data-intervention", &idx.to_string());
     for change in one.changes.iter().filter(|change| change.changed).take(SHOWN) {
         let mut layers = fan_layers(&one.without, change.variable, "first");
         layers.extend(fan_layers(&one.with, change.variable, "second"));
@@ -154,7 +156,8 @@ fn intervention_part(view: &ReportView, idx: usize, one: &InterventionView) -> E
         let x_label = view.data.time_label.clone();
         charts.push(Chart { title, x_label, layers, ..Chart::default() }.draw());
     }
-    let header = ["variable", "largest mean difference", "standard error", "at time", "in deviations"];
+    let header =
+        ["variable", "largest mean difference", "standard error", "at time", "in deviations"];
     let changed = one.changes.iter().filter(|change| change.changed).take(MOST_CHANGES);
     let rows = changed.map(|change| {
         vec![

@@ -71,11 +71,7 @@ impl<'de> Visitor<'de> for ColumnVisitor {
         let digit = |byte: &u8| DIGITS.iter().position(|other| other == byte);
         let number = |pair: &[u8]| {
             let code = 64 * digit(&pair[0])? + digit(pair.get(1)?)?;
-            Some(if code == NONE {
-                f64::NAN
-            } else {
-                low + (high - low) * (code as f64 / MOST)
-            })
+            Some(if code == NONE { f64::NAN } else { low + (high - low) * (code as f64 / MOST) })
         };
         let numbers: Option<Vec<f64>> = codes.as_bytes().chunks(2).map(number).collect();
         numbers.map(Column).ok_or_else(|| de::Error::custom("a column has a damaged code"))
