@@ -12,6 +12,7 @@ mod impute;
 mod intervene;
 mod report;
 mod score;
+mod serve;
 mod simulate;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Impute(args) => impute::run(&args),
         Command::Intervene(args) => intervene::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Experiment(args) => experiment::run(&args),

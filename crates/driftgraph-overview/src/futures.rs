@@ -34,19 +34,29 @@ pub(crate) fn future_view(
     if work > MOST_WORK || horizon <= 0.0 {
         return Ok(None);
     }
-    let times = even_times(0.0, horizon, Some(horizon / N_TIMES))?.split_off(1);
-    let settings =
-        ForecastSettings { n_paths: N_PATHS, ..ForecastSettings::new(ForecastTimes::After(times)) };
-    let forecasts = match run.model.forecast(&settings, data, &|_| ()) {
-        Ok(forecasts) => forecasts,
+    let mut future = match forecast_view(run, data, horizon) {
+        Ok(future) => future,
         // A process that runs away, or data that are gone: a report without futures is still one.
         Err(FittedError::PathNotFinite { .. }) => return Ok(None),
         Err(_) if data.is_none() => return Ok(None),
         Err(error) => return Err(error),
     };
     let shown = |name: &str| fit.is_none_or(|fit| fit.series.iter().any(|one| one.name == name));
-    let series = forecasts.iter().filter(|one| shown(&one.name));
-    Ok(Some(FutureView { series: series.map(|one| fan(&one.name, &one.bands)).collect() }))
+    future.series.retain(|one| shown(&one.name));
+    Ok(Some(future))
+}
+
+/// Futures of all series over a given time.
+pub fn forecast_view(
+    run: &Run,
+    data: Option<&SeriesSet>,
+    horizon: f64,
+) -> Result<FutureView, FittedError> {
+    let times = even_times(0.0, horizon, Some(horizon / N_TIMES))?.split_off(1);
+    let settings =
+        ForecastSettings { n_paths: N_PATHS, ..ForecastSettings::new(ForecastTimes::After(times)) };
+    let forecasts = run.model.forecast(&settings, data, &|_| ())?;
+    Ok(FutureView { series: forecasts.iter().map(|one| fan(&one.name, &one.bands)).collect() })
 }
 
 /// What is changed, when, and over how long.

@@ -21,7 +21,7 @@ use driftgraph_report::view::{DataView, InterventionView, ReportView};
 use serde_json::Value;
 
 pub use error::OverviewError;
-pub use futures::{InterventionQuestion, intervention_view};
+pub use futures::{InterventionQuestion, forecast_view, intervention_view};
 
 /// What a report is asked to show beside the run itself.
 #[derive(Debug, Clone, Default)]

@@ -10,6 +10,8 @@ mod provenance;
 mod series;
 mod training;
 
+pub use self::graph::graph_picture;
+
 use crate::svg::element::Element;
 use crate::view::{
     DataView, FitView, FutureView, GraphView, InterventionView, ReportView, TrainingView,
@@ -111,6 +113,16 @@ pub fn report_data(view: &ReportView) -> String {
 fn script_data(view: &ReportView) -> Element {
     let script = Element::new("script").set("type", "application/json").set("id", "report-data");
     script.markup(&report_data(view))
+}
+
+/// The links to the parts of a report, to be put into a page.
+pub fn report_navigation(view: &ReportView) -> String {
+    navigation(view).into_svg()
+}
+
+/// Text for HTML content and attributes.
+pub fn escaped_text(text: &str) -> String {
+    Element::new("span").text(text).into_content()
 }
 
 fn navigation(view: &ReportView) -> Element {

@@ -37,7 +37,10 @@ mod words;
 
 pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;
-pub use html::{SCRIPTS, STYLES, report_data, report_html, report_sections};
+pub use html::{
+    SCRIPTS, STYLES, escaped_text, graph_picture, report_data, report_html, report_navigation,
+    report_sections,
+};
 pub use layout::node_positions;
 pub use order::matrix_orders;
 pub use svg::bands::{Band, BandChart, Panel, bands_svg};

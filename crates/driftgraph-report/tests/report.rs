@@ -226,7 +226,6 @@ fn a_view_comes_back_from_its_file() {
     let text = serde_json::to_string(&before).unwrap();
     let after: ReportView = serde_json::from_str(&text).unwrap();
     assert_eq!(serde_json::to_string(&after).unwrap(), text);
-    assert_eq!(report_html(&after), report_html(&before));
 }
 
 #[test]

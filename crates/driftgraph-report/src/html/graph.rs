@@ -45,7 +45,7 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
     let mut stage = Element::new("div").set("class", "stage");
     let frame = Element::new("div").set("class", "graph-frame").set("tabindex", "0");
     let frame = frame.set("role", "group").set("aria-label", "graph, scrollable");
-    stage.push(frame.with(graph_svg(graph, &drawn)));
+    stage.push(frame.with(graph_svg(graph, &drawn).set("id", "graph-svg")));
     let panel = Element::new("div").set("id", "node-panel").set("class", "panel scripted");
     stage.push(
         panel.set("aria-live", "polite").with(Element::new("p").set("class", "faint").text(
@@ -97,6 +97,13 @@ fn controls(graph: &GraphView) -> Element {
         .with(Element::new("output").set("id", "edge-count").set("class", "faint"))
 }
 
+/// The picture of a graph alone, its colours those of the page.
+pub fn graph_picture(graph: &GraphView) -> String {
+    let mut drawn = graph.drawn();
+    drawn.reverse();
+    graph_svg(graph, &drawn).into_svg()
+}
+
 fn graph_svg(graph: &GraphView, drawn: &[(usize, EdgeView)]) -> Element {
     let nodes: Vec<Node> = (graph.variables.iter().zip(&graph.positions))
         .map(|(name, &[x, y])| Node { x, y, half_width: half_width(name) })
@@ -122,7 +129,7 @@ fn graph_svg(graph: &GraphView, drawn: &[(usize, EdgeView)]) -> Element {
     }
     let names = "Learned graph; the same edges are in the table below";
     Element::new("svg")
-        .set("id", "graph-svg")
+        .set("class", "graph")
         .set("viewBox", &format!("0 0 {width} {height}"))
         .set("role", "group")
         .set("aria-label", names)

@@ -69,6 +69,11 @@ impl Element {
         children.into_iter().fold(self, Self::with)
     }
 
+    /// What is inside, without the element itself.
+    pub(crate) fn into_content(self) -> String {
+        self.content
+    }
+
     pub(crate) fn into_svg(self) -> String {
         let mut out = String::new();
         self.write_into(&mut out);
