@@ -143,7 +143,8 @@
   nodes.forEach(({ group }, idx) => {
     group.setAttribute("tabindex", "0");
     group.setAttribute("role", "button");
-    group.setAttribute("aria-label", variables[idx]);
+    const written = group.querySelector("text").textContent;
+    group.setAttribute("aria-label", written === variables[idx] ? written : `${written}: ${variables[idx]}`);
     let grip = null;
     group.addEventListener("pointerdown", (event) => {
       grip = { x: event.clientX, y: event.clientY, at: [nodes[idx].x, nodes[idx].y], moved: false };
