@@ -50,6 +50,7 @@ struct ForScripts<'a> {
 ///
 /// Everything in the view may come from strangers: names are escaped wherever they go.
 pub fn report_html(view: &ReportView) -> String {
+    let sections: String = report_sections(view).into_iter().map(|(_, text)| text).collect();
     let charset = Element::new("meta").set("charset", "utf-8");
     let policy =
         Element::new("meta").set("http-equiv", "Content-Security-Policy").set("content", POLICY);
@@ -68,7 +69,7 @@ pub fn report_html(view: &ReportView) -> String {
         .with(Element::new("a").set("class", "skip").set("href", "#words").text("Skip to the results"))
         .with(header)
         .with(navigation(view))
-        .with(Element::new("main").markup(&report_sections(view)))
+        .with(Element::new("main").markup(&sections))
         .with(Element::new("footer").text(&format!(
             "Made by driftgraph {}. An edge says that a variable enters the change of another within this model; hidden \
              common causes and samples coarser than the dynamics can produce edges that are not there.",
@@ -82,16 +83,21 @@ pub fn report_html(view: &ReportView) -> String {
     format!("<!doctype html>{}", page.into_svg())
 }
 
-/// The sections of a report, to be put into a page.
-pub fn report_sections(view: &ReportView) -> String {
-    let mut sections = vec![words_section(view), graph::graph_section(view)];
-    sections.push(matrix::matrix_section(view));
-    sections.extend(view.truth.as_ref().map(comparison::comparison_section));
-    sections.extend(view.fit.as_ref().map(|fit| series::fit_section(view, fit)));
-    sections.push(series::next_section(view));
-    sections.push(training::training_section(&view.training));
-    sections.push(provenance::provenance_section(&view.provenance, &view.downloads));
-    sections.into_iter().map(Element::into_svg).collect()
+/// The sections of a report by their places, to be put into a page.
+pub fn report_sections(view: &ReportView) -> Vec<(&'static str, String)> {
+    let provenance = provenance::provenance_section(&view.provenance, &view.downloads);
+    let sections = [
+        ("words", Some(words_section(view))),
+        ("graph", Some(graph::graph_section(view))),
+        ("matrix", Some(matrix::matrix_section(view))),
+        ("truth", view.truth.as_ref().map(comparison::comparison_section)),
+        ("fit", view.fit.as_ref().map(|fit| series::fit_section(view, fit))),
+        ("next", Some(series::next_section(view))),
+        ("training", Some(training::training_section(&view.training))),
+        ("provenance", Some(provenance)),
+    ];
+    let drawn = sections.into_iter().filter_map(|(place, section)| Some((place, section?)));
+    drawn.map(|(place, section)| (place, section.into_svg())).collect()
 }
 
 /// What the scripts need to know, safe inside a page.

@@ -142,7 +142,8 @@ fn nasty_names() -> Vec<String> {
 
 /// The sections as a tree; they are well-formed XML by construction.
 fn sections(view: &ReportView) -> String {
-    format!("<main>{}</main>", report_sections(view))
+    let sections: String = report_sections(view).into_iter().map(|(_, text)| text).collect();
+    format!("<main>{sections}</main>")
 }
 
 #[test]

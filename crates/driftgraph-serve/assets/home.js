@@ -70,7 +70,7 @@
       html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "variable"), ...["observed", "missing", "least", "mean", "most"].map((text) => html("th", { scope: "col", class: "number" }, text)))),
       html("tbody", {}, ...summary.variable_details.slice(0, 30).map((one) => html("tr", {}, html("th", { scope: "row", class: "variable" }, one.name),
         cell(String(one.observed)), cell(String(one.missing)), cell(short(one.min ?? NaN)), cell(short(one.mean ?? NaN)), cell(short(one.max ?? NaN))))));
-    const time = (seconds) => seconds < 90 ? `${Math.round(seconds)} seconds` : `${Math.round(seconds / 60)} minutes`;
+    const time = (seconds) => seconds < 90 ? `${Math.ceil(seconds / 10) * 10} seconds` : `${Math.ceil(seconds / 60)} minutes`;
     field("estimate").textContent = `Expect between ${time(found.estimate[0])} and ${time(found.estimate[1])}; a fit can be stopped and go on at any time.`;
   };
 

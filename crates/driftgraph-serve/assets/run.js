@@ -18,9 +18,30 @@
   // The fit
   const curves = {};
   let last = null, drawn = 0;
+  // Few variables as a graph on a ring, many as a matrix.
+  const drawRing = (percent, n) => {
+    const root = svg("svg", { viewBox: "0 0 420 330", role: "img", "aria-label": "the graph as it is now" });
+    const tip = svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" }, svg("path", { class: "first", d: "M0 0L8 4L0 8z", fill: "currentColor" }));
+    root.append(svg("defs", {}, tip));
+    const at = (idx) => [210 + 165 * Math.sin(2 * Math.PI * idx / n), 165 - 130 * Math.cos(2 * Math.PI * idx / n)];
+    percent.forEach((value, idx) => {
+      const [source, target] = [Math.floor(idx / n), idx % n];
+      if (value < 10 || source === target) return;
+      const [x, y] = at(source), [u, v] = at(target), length = Math.hypot(u - x, v - y);
+      const cut = 20 / length, from = [x + cut * (u - x), y + cut * (v - y)], to = [u - cut * (u - x), v - cut * (v - y)];
+      const bend = [(x + u) / 2 + 0.13 * (v - y), (y + v) / 2 - 0.13 * (u - x)];
+      root.append(svg("path", { class: "forming-edge first", d: `M${from.join(" ")}Q${bend.join(" ")} ${to.join(" ")}`, "stroke-width": 0.5 + value / 40, opacity: value / 100, "marker-end": "url(#tip)" }));
+    });
+    for (let idx = 0; idx < n; idx += 1) {
+      const [x, y] = at(idx), name = entry.variables[idx] ?? String(idx + 1), short_ = [...name].length > 7 ? `${[...name].slice(0, 6).join("")}…` : name;
+      root.append(svg("g", { class: "node", transform: `translate(${x} ${y})` }, svg("title", {}, name), svg("circle", { r: 17 }), svg("text", { "text-anchor": "middle", y: 4 }, short_)));
+    }
+    field("forming").replaceChildren(root);
+  };
   const drawForming = (percent) => {
     const n = Math.round(Math.sqrt(percent.length));
     if (n === 0) return;
+    if (n <= 20) return drawRing(percent, n);
     const side = Math.max(4, Math.min(28, Math.floor(420 / n)));
     const paths = new Map();
     percent.forEach((value, idx) => {
@@ -42,7 +63,7 @@
     const points = curves[curve] ?? [];
     if (points.length > 1) {
       // The first steps would flatten all that follows.
-      const shown = points.length > 20 ? points.slice(Math.floor(points.length / 20)) : points;
+      const shown = points.length > 10 ? points.slice(Math.ceil(points.length / 7)) : points;
       field("curve").replaceChildren(chart({ title: `ELBO, ${curve}`, xLabel: "step", layers: [{ kind: "line", style: "first", x: shown.map(([step]) => step), y: shown.map(([, elbo]) => elbo), name: "ELBO" }] }));
     }
     drawForming(progress.percent);

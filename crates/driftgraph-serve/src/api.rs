@@ -55,9 +55,8 @@ pub(crate) fn router(library: Arc<Library>, max_upload: u64, guard: Arc<Guard>) 
         .route("/api/uploads/{name}/check", post(check))
         .layer(DefaultBodyLimit::max(MOST_JSON));
     // The limit of an upload is watched while it is written.
-    let uploads = Router::new()
-        .route("/api/uploads", post(upload))
-        .layer(DefaultBodyLimit::disable());
+    let uploads =
+        Router::new().route("/api/uploads", post(upload)).layer(DefaultBodyLimit::disable());
     let pages = Router::new()
         .route("/", get(home))
         .route("/runs/{name}", get(run_page))
@@ -75,9 +74,7 @@ pub(crate) fn router(library: Arc<Library>, max_upload: u64, guard: Arc<Guard>) 
 type Answer<T> = Result<T, Refusal>;
 
 /// Runs what takes long away from the threads that answer.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Answer<T> + Send + 'static,
-) -> Answer<T> {
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::unusable(&error)))
 }
 
@@ -94,7 +91,10 @@ async fn entry(State(app): State<App>, Path(name): Path<String>) -> Answer<Json<
     app.library.entry(&name).map(Json)
 }
 
-async fn begin(State(app): State<App>, Json(new): Json<NewRun>) -> Answer<(StatusCode, Json<Value>)> {
+async fn begin(
+    State(app): State<App>,
+    Json(new): Json<NewRun>,
+) -> Answer<(StatusCode, Json<Value>)> {
     let name = new.name.clone();
     let (library, limit) = (Arc::clone(&app.library), app.max_upload);
     aside(move || library.begin(new, limit)).await?;
@@ -237,7 +237,8 @@ async fn file(
         }
     };
     let disposition = format!("attachment; filename=\"{file}\"");
-    let head = [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, disposition)];
+    let head =
+        [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, disposition)];
     Ok((head, content).into_response())
 }
 

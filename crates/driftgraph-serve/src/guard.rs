@@ -55,15 +55,18 @@ impl Guard {
     }
 
     fn has_token(&self, headers: &HeaderMap, query: Option<&str>) -> bool {
-        let named = |text: &str| text.split_once('=').is_some_and(|(name, value)| {
-            (name == "token" || name == self.cookie_name()) && same(value, &self.token)
-        });
+        let named = |text: &str| {
+            text.split_once('=').is_some_and(|(name, value)| {
+                (name == "token" || name == self.cookie_name()) && same(value, &self.token)
+            })
+        };
         let in_query = query.is_some_and(|query| query.split('&').any(named));
         let bearer = |value: &HeaderValue| {
             let text = value.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
             text.is_some_and(|text| same(text, &self.token))
         };
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let cookies =
+            headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         in_query
             || headers.get(header::AUTHORIZATION).is_some_and(bearer)
             || cookies.flat_map(|all| all.split(';')).any(|cookie| named(cookie.trim()))
@@ -81,15 +84,23 @@ fn same(given: &str, wanted: &str) -> bool {
 }
 
 /// Lets requests pass that may; all answers forbid the browser to fetch anything else.
-pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (headers, query) = (request.headers(), request.uri().query());
     let allowed = guard.is_own_host(headers)
         && guard.is_own_origin(headers)
         && guard.has_token(headers, query);
-    let arrives = query.is_some_and(|query| query.starts_with("token=")) && request.uri().path() == "/";
+    let arrives =
+        query.is_some_and(|query| query.starts_with("token=")) && request.uri().path() == "/";
     let mut response = if !allowed {
-        Refusal::new(StatusCode::FORBIDDEN, "this address needs the token that driftgraph has printed")
-            .into_response()
+        Refusal::new(
+            StatusCode::FORBIDDEN,
+            "this address needs the token that driftgraph has printed",
+        )
+        .into_response()
     } else if arrives {
         // The token leaves the address bar, where it could be copied by accident.
         let cookie =
@@ -134,7 +145,9 @@ mod tests {
         assert!(guard.has_token(&headers(&[]), Some("a=1&token=0a1b")));
         assert!(guard.has_token(&headers(&[(header::COOKIE, "x=1; driftgraph-4321=0a1b")]), None));
         assert!(guard.has_token(&headers(&[(header::AUTHORIZATION, "Bearer 0a1b")]), None));
-        for (cookie, query) in [("", "token=0a1"), ("driftgraph-4321=0a1c", ""), ("driftgraph-1=0a1b", "")] {
+        for (cookie, query) in
+            [("", "token=0a1"), ("driftgraph-4321=0a1c", ""), ("driftgraph-1=0a1b", "")]
+        {
             assert!(!guard.has_token(&headers(&[(header::COOKIE, cookie)]), Some(query)));
         }
     }

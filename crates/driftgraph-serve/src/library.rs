@@ -200,11 +200,8 @@ impl Library {
         }
         let folder = self.path(name)?;
         let _ = fs::remove_file(folder.join(STOPPED));
-        let asked = Resume {
-            folder,
-            checkpoint_every: Some(CHECKPOINT_EVERY),
-            ..Resume::default()
-        };
+        let asked =
+            Resume { folder, checkpoint_every: Some(CHECKPOINT_EVERY), ..Resume::default() };
         self.work(name.to_owned(), move |live| resume(&asked, live));
         Ok(())
     }

@@ -126,7 +126,11 @@ impl RunObserver for LiveFit {
             });
             let _ = self.sender.send(message.to_string());
         }
-        if self.stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.stop.load(Ordering::SeqCst) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     fn note(&self, text: &str) {

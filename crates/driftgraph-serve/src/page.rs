@@ -1,5 +1,7 @@
 //! The pages: what was uploaded and fitted, one run, and two runs side by side.
 
+use std::fmt::Write as _;
+
 use driftgraph_report::view::{GraphView, ReportView};
 use driftgraph_report::{
     escaped_text, graph_picture, report_data, report_navigation, report_sections,
@@ -47,23 +49,29 @@ pub(crate) fn home() -> String {
 /// The page of one run: its fit while it runs, its report when there is one.
 pub(crate) fn run(entry: &RunEntry, view: Option<&ReportView>) -> String {
     let entry_data = serde_json::to_string(entry).expect("names are plain text");
-    let entry_data = entry_data.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    let entry_data =
+        entry_data.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     let mut body = header(&entry.name);
     if let Some(view) = view {
         body += &report_navigation(view);
     }
-    body += &format!("<script type=\"application/json\" id=\"run-entry\">{entry_data}</script>");
+    let _ =
+        write!(body, "<script type=\"application/json\" id=\"run-entry\">{entry_data}</script>");
     body += "<main>";
     body += include_str!("../assets/run.html");
+    for (place, section) in view.map(report_sections).unwrap_or_default() {
+        if place == "next" {
+            body += include_str!("../assets/ask.html");
+        }
+        body += &section;
+    }
+    body += "</main>";
     if let Some(view) = view {
-        body += include_str!("../assets/ask.html");
-        body += &report_sections(view);
-        body += &format!(
-            "</main><script type=\"application/json\" id=\"report-data\">{}</script>",
+        let _ = write!(
+            body,
+            "<script type=\"application/json\" id=\"report-data\">{}</script>",
             report_data(view)
         );
-    } else {
-        body += "</main>";
     }
     shell(&entry.name, &body, &["charts.js", "graph.js", "matrix.js", "run.js"])
 }
@@ -113,10 +121,10 @@ fn differences(first: &ReportView, second: &ReportView) -> String {
         .map(|((source, target), [a, b])| {
             format!(
                 "<tr><td class=\"variable\">{}</td><td class=\"variable\">{}</td><td class=\"number\">{a:.2}</td>\
-                 <td class=\"number\">{b:.2}</td><td class=\"number\">{:+.2}</td></tr>",
+                 <td class=\"number\">{b:.2}</td><td class=\"number\">{}</td></tr>",
                 escaped_text(source),
                 escaped_text(target),
-                b - a
+                format!("{:+.2}", b - a).replace('-', "−")
             )
         })
         .collect();

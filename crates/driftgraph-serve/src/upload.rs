@@ -29,10 +29,12 @@ pub(crate) async fn receive(
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
     }
     let too_large = || {
-        let reason = format!("the file is larger than {} MB; use `driftgraph fit` for it", limit >> 20);
+        let reason =
+            format!("the file is larger than {} MB; use `driftgraph fit` for it", limit >> 20);
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
     };
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|text| text.to_str().ok()?.parse().ok());
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|text| text.to_str().ok()?.parse().ok());
     // Refused before a byte is read, where the browser says how many there are.
     if announced.is_some_and(|length: u64| length > limit) {
         return Err(too_large());

@@ -22,9 +22,10 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
     let lead = format!(
         "An arrow means that the first variable enters what makes the second one change; the wider, the more probable. \
          The {} with a probability of at least {} {} drawn.",
-        match n_drawn == graph.selection.most {
-            true => format!("{n_drawn} best supported edges"),
-            false => count(n_drawn, "edge", "edges"),
+        if n_drawn == graph.selection.most {
+            format!("{n_drawn} best supported edges")
+        } else {
+            count(n_drawn, "edge", "edges")
         },
         probability(graph.selection.threshold),
         if n_drawn == 1 { "is" } else { "are" },

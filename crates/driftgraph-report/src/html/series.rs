@@ -1,5 +1,7 @@
 //! Series with their posterior, their futures, and what interventions change: one chart per variable.
 
+use std::fmt::Write as _;
+
 use super::chart::{Chart, Layer};
 use super::{plain_table, section, short, signed};
 use crate::svg::element::Element;
@@ -16,11 +18,11 @@ pub(super) fn fit_section(view: &ReportView, fit: &FitView) -> Element {
                     with 90 % probability. Where dots are missing, the band shows how much is still known."
         .to_owned();
     if fit.series.len() < fit.n_series {
-        lead.push_str(&format!(
-            " {} of {} series are in this file; `driftgraph impute` gives all of them.",
-            fit.series.len(),
-            fit.n_series
-        ));
+        let (shown, all) = (fit.series.len(), fit.n_series);
+        let _ = write!(
+            lead,
+            " {shown} of {all} series are in this file; `driftgraph impute` gives all of them."
+        );
     }
     let mut charts = Element::new("div").set("class", "charts").set("id", "fit-charts");
     if let Some(series) = fit.series.first() {
