@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use crate::shell::root;
-use crate::{bench_load, bench_simulate, bench_step};
+use crate::{bench_bridge, bench_load, bench_simulate, bench_step};
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -16,6 +16,12 @@ pub(crate) enum Benchmark {
     Step,
     /// Loading a large table, beside pandas
     Load,
+    /// Training of the bridge posterior, beside PyTorch (a large download at first use)
+    Bridge {
+        /// Only the two whole fits that take minutes: 1,000 variables, and a million points
+        #[arg(long)]
+        large: bool,
+    },
     /// Paths of a fitted neural model, beside PyTorch (a large download at first use)
     Simulate,
 }
@@ -25,6 +31,7 @@ pub(crate) fn run(benchmark: Benchmark) -> anyhow::Result<()> {
     match benchmark {
         Benchmark::Step => bench_step::run(),
         Benchmark::Load => bench_load::run(),
+        Benchmark::Bridge { large } => bench_bridge::run(large),
         Benchmark::Simulate => bench_simulate::run(),
     }
 }

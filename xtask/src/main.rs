@@ -3,12 +3,15 @@
 #![warn(clippy::unwrap_used)]
 
 mod bench;
+mod bench_bridge;
+mod bench_bridge_large;
 mod bench_load;
 mod bench_simulate;
 mod bench_step;
 mod browser;
 mod docs_tables;
 mod equations;
+mod fuzz;
 mod licences;
 mod shell;
 mod test;
@@ -37,6 +40,15 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Look for inputs that make a reader panic, hang or take much memory (libFuzzer)
+    Fuzz {
+        /// Minutes for all readers together
+        #[arg(long, default_value_t = 10.0)]
+        minutes: f64,
+        /// One reader alone
+        #[arg(long)]
+        target: Option<String>,
+    },
     /// Measure speed beside other programs; never part of the checks
     #[command(subcommand)]
     Bench(bench::Benchmark),
@@ -48,6 +60,7 @@ fn main() -> anyhow::Result<()> {
         Command::Browser => browser::check(),
         Command::Equations => equations::check(),
         Command::DocsTables { check } => docs_tables::run(check),
+        Command::Fuzz { minutes, target } => fuzz::fuzz(minutes, target.as_deref()),
         Command::Bench(benchmark) => bench::run(benchmark),
     }
 }

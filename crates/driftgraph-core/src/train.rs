@@ -4,6 +4,7 @@ pub mod adam;
 pub mod bridge;
 pub mod error;
 pub mod fit;
+pub mod memory;
 pub mod noise;
 pub mod observer;
 pub mod preset;

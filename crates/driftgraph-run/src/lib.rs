@@ -14,6 +14,7 @@ mod follower;
 pub mod job;
 mod learned;
 mod log;
+mod memory;
 pub mod observer;
 pub mod pictures;
 pub mod plan;

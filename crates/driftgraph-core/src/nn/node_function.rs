@@ -117,6 +117,29 @@ impl NodeFunction {
         self.message_second = table.add_scratch((self.sizes.width, self.sizes.width));
     }
 
+    /// The same function for buffers that begin `offset` entries later.
+    #[must_use]
+    pub fn moved_back(mut self, offset: usize) -> Self {
+        let layers = self.message.iter_mut().chain(&mut self.combine);
+        let slots = layers.flat_map(|layer| [&mut layer.weight, &mut layer.bias]);
+        let own = [
+            &mut self.embeddings,
+            &mut self.message_columns,
+            &mut self.message_offsets,
+            &mut self.combine_offsets,
+            &mut self.message_second,
+        ];
+        for slot in slots.chain(own).chain(&mut self.edge_weights) {
+            slot.offset -= offset;
+        }
+        self
+    }
+
+    /// Place of its first parameter; all its others follow.
+    pub fn offset(&self) -> usize {
+        self.embeddings.offset
+    }
+
     /// The sizes it was made with.
     pub fn sizes(&self) -> NodeSizes {
         self.sizes
@@ -190,13 +213,15 @@ impl NodeFunction {
         vectorised(
             #[inline(always)]
             || {
-                for (row, out) in first.chunks_exact_mut(width).enumerate() {
-                    let node = rows.node(row, d) * width;
+                let blocks = first.chunks_mut(rows.per_node * width).enumerate();
+                for ((block, out), inputs) in blocks.zip(inputs.chunks(rows.per_node)) {
+                    let node = block % d * width;
                     let column = &weights.message_columns[node..node + width];
                     let offset = &weights.message_offsets[node..node + width];
-                    let input = inputs[row];
-                    for idx in 0..width {
-                        out[idx] = leaky(input * column[idx] + offset[idx]);
+                    for (out, &input) in out.chunks_exact_mut(width).zip(inputs) {
+                        for idx in 0..width {
+                            out[idx] = leaky(input * column[idx] + offset[idx]);
+                        }
                     }
                 }
             },
@@ -259,27 +284,38 @@ impl NodeFunction {
         let first = &mut trace.combine_first[range.clone()];
         let first_weight = View::new(&weights.combine_first, e, width);
         product(first, width, View::new(aggregates, rows.n, e), first_weight);
+        let skips = self.combine_skips();
+        let slopes = &mut trace.combine_slopes[if skips { range.clone() } else { 0..0 }];
+        let embeddings = self.embeddings.of(parameters);
+        let size = rows.per_node * width;
         vectorised(
             #[inline(always)]
             || {
-                for (row, out) in first.chunks_exact_mut(width).enumerate() {
-                    let node = rows.node(row, d) * width;
-                    let offset = &weights.combine_offsets[node..node + width];
-                    for idx in 0..width {
-                        out[idx] = leaky(out[idx] + offset[idx]);
+                for (block, out) in first.chunks_mut(size).enumerate() {
+                    let node = block % d;
+                    let offset = &weights.combine_offsets[node * width..(node + 1) * width];
+                    for out in out.chunks_exact_mut(width) {
+                        for idx in 0..width {
+                            out[idx] = leaky(out[idx] + offset[idx]);
+                        }
+                    }
+                }
+                if !skips {
+                    return;
+                }
+                let blocks = first.chunks_mut(size).zip(slopes.chunks_mut(size));
+                let sums = aggregates.chunks(rows.per_node * e);
+                for (block, ((out, slopes), sums)) in blocks.zip(sums).enumerate() {
+                    keep_slopes(out, slopes);
+                    let node = block % d;
+                    let embedding = &embeddings[node * e..(node + 1) * e];
+                    for (out, sum) in out.chunks_exact_mut(width).zip(sums.chunks_exact(e)) {
+                        add_into(&mut out[..e], sum);
+                        add_into(&mut out[e..], embedding);
                     }
                 }
             },
         );
-        if self.combine_skips() {
-            keep_slopes(first, &mut trace.combine_slopes[range.clone()]);
-            let embeddings = self.embeddings.of(parameters);
-            for (row, out) in first.chunks_exact_mut(width).enumerate() {
-                let node = rows.node(row, d);
-                add_into(&mut out[..e], &aggregates[row * e..(row + 1) * e]);
-                add_into(&mut out[e..], &embeddings[node * e..(node + 1) * e]);
-            }
-        }
         let second = &mut trace.combine_second[range];
         let bias = self.combine[1].bias.of(parameters);
         hidden_with_skip(first, &weights.combine_second, bias, second);
@@ -289,10 +325,13 @@ impl NodeFunction {
         vectorised(
             #[inline(always)]
             || {
-                for (row, hidden) in second.chunks_exact(width).enumerate() {
-                    let node = rows.node(row, d);
+                let blocks = second.chunks(size).zip(outputs.chunks_mut(rows.per_node));
+                for (block, (hidden, outputs)) in blocks.enumerate() {
+                    let node = block % d;
                     let weight = &last[node * width..(node + 1) * width];
-                    outputs[row] = dot(hidden, weight) + bias[node];
+                    for (hidden, output) in hidden.chunks_exact(width).zip(outputs) {
+                        *output = dot(hidden, weight) + bias[node];
+                    }
                 }
             },
         );
@@ -317,6 +356,8 @@ fn hidden_with_skip<R: Real>(input: &[R], weight: &[R], bias: &[R], out: &mut [R
 }
 
 /// Keeps the slopes of activations whose sign a skip is about to hide.
+#[expect(clippy::inline_always, reason = "called inside a vectorised loop")]
+#[inline(always)]
 fn keep_slopes<R: Real>(activations: &[R], slopes: &mut [R]) {
     for (slope, &activation) in slopes.iter_mut().zip(activations) {
         *slope = leaky_slope(activation > R::ZERO);

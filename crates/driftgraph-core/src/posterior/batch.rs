@@ -16,7 +16,7 @@ use crate::nn::real::Real;
 use crate::objective::elbo::ElboTerms;
 
 /// Sums that run in parallel. A constant, so that the order of addition never depends on threads.
-const MAX_LANES: usize = 16;
+pub(crate) const MAX_LANES: usize = 16;
 /// Fewest rows of a node function per solver step that make its matrix products worth while.
 const ROWS_PER_STEP: usize = 128;
 /// Bytes of activations a chunk may keep, unless one series alone needs more.
@@ -171,18 +171,26 @@ impl<R: Real> BatchObjective<R> {
         self.order.sort_unstable_by_key(|&series| (Reverse(plans[series].n_steps()), series));
     }
 
-    /// Series per chunk: enough rows for fast products, little enough memory, and two chunks or
-    /// more, so that two threads have work.
     fn chunk_len(&self) -> usize {
-        let d = self.model.architecture.n_variables;
         let most_steps = self.order.first().map_or(0, |&series| self.plans[series].n_steps());
-        let per_row = NodeTrace::<R>::floats_per_row(&self.model.process.diffusion);
-        let bytes = most_steps * d * per_row * size_of::<R>();
-        let by_memory = CHUNK_BYTES / bytes.max(1);
-        // A product rearranges the whole weight first: as many rows as the weight has make up for it.
-        let by_rows = ROWS_PER_STEP.max(self.model.process.diffusion.sizes().width).div_ceil(d);
-        by_rows.min(by_memory).min(self.order.len().div_ceil(2)).max(1)
+        chunk_len::<R>(&self.model, self.order.len(), most_steps)
     }
+}
+
+/// Series per chunk: enough rows for fast products, little enough memory, and two chunks or
+/// more, so that two threads have work.
+pub(crate) fn chunk_len<R: Real>(
+    model: &SimulatedPosterior,
+    batch_len: usize,
+    most_steps: usize,
+) -> usize {
+    let d = model.architecture.n_variables;
+    let per_row = NodeTrace::<R>::floats_per_row(&model.process.diffusion);
+    let bytes = most_steps * d * per_row * size_of::<R>();
+    let by_memory = CHUNK_BYTES / bytes.max(1);
+    // A product rearranges the whole weight first: as many rows as the weight has make up for it.
+    let by_rows = ROWS_PER_STEP.max(model.process.diffusion.sizes().width).div_ceil(d);
+    by_rows.min(by_memory).min(batch_len.div_ceil(2)).max(1)
 }
 
 /// A workspace nobody uses; which one has no influence on the numbers.

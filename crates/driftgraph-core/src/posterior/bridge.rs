@@ -18,6 +18,7 @@ pub mod moments;
 pub mod neural;
 pub mod observation;
 mod sampled;
+pub mod spreads;
 pub mod structure;
 mod summary;
 pub mod transition;

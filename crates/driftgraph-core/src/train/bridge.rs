@@ -7,6 +7,7 @@ mod adam;
 mod cycle;
 mod error;
 mod fit;
+pub mod memory;
 mod noise_rule;
 mod settings;
 mod state;

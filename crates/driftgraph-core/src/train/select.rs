@@ -119,9 +119,10 @@ pub fn fit_ensemble(
     (settings, n_members): (&BridgeSettings, usize),
     observer: &dyn SelectObserver,
 ) -> Result<EnsembleFit, BridgeError> {
-    let trainer = BridgeTrainer::new(data, knowledge, settings.clone().check()?)?;
+    let first = BridgeTrainer::new(data, knowledge, settings.clone().check()?)?;
     // Without anything random all members would be the same.
-    let n_members = if trainer.is_deterministic() { 1 } else { n_members.max(1) };
+    let n_members = if first.is_deterministic() { 1 } else { n_members.max(1) };
+    drop(first);
     let members: Vec<Result<_, BridgeError>> = (0..n_members)
         .into_par_iter()
         .map(|member| {

@@ -28,18 +28,21 @@ impl NodeFunction {
         vectorised(
             #[inline(always)]
             || {
-                for (row, &output) in outputs.iter().enumerate() {
-                    let node = rows.node(row, d);
+                for (block, outputs) in outputs.chunks(rows.per_node).enumerate() {
+                    let node = block % d;
                     let weight = &last[node * width..(node + 1) * width];
-                    let span = row * width..(row + 1) * width;
-                    let (first, second) = (&first[span.clone()], &second[span.clone()]);
-                    let grad_first = &mut grad_first[span.clone()];
-                    let grad_second = &mut grad_second[span];
-                    for idx in 0..width {
-                        let grad = output * weight[idx];
-                        grad_first[idx] = grad;
-                        // The layer added leaky(argument): it grew where the argument was positive.
-                        grad_second[idx] = grad * leaky_slope(second[idx] > first[idx]);
+                    for (row, &output) in outputs.iter().enumerate() {
+                        let row = (block * rows.per_node + row) * width;
+                        let span = row..row + width;
+                        let (first, second) = (&first[span.clone()], &second[span.clone()]);
+                        let grad_first = &mut grad_first[span.clone()];
+                        let grad_second = &mut grad_second[span];
+                        for idx in 0..width {
+                            let grad = output * weight[idx];
+                            grad_first[idx] = grad;
+                            // The layer added leaky(argument): it grew where that was positive.
+                            grad_second[idx] = grad * leaky_slope(second[idx] > first[idx]);
+                        }
                     }
                 }
             },
@@ -51,12 +54,22 @@ impl NodeFunction {
         let first_weight = View::strided(first_weight, (width, e), 2 * e);
         if self.combine_skips() {
             let embeddings = self.embeddings.of_mut(grads);
-            for (row, grad) in grad_first.chunks_exact(width).enumerate() {
-                let node = rows.node(row, d);
-                grad_aggregates[row * e..(row + 1) * e].copy_from_slice(&grad[..e]);
-                add_into(&mut embeddings[node * e..(node + 1) * e], &grad[e..]);
-            }
             let slopes = &trace.combine_slopes[rows.range(width)];
+            vectorised(
+                #[inline(always)]
+                || {
+                    let blocks = grad_first.chunks(rows.per_node * width);
+                    let sums = grad_aggregates.chunks_mut(rows.per_node * e);
+                    for (block, (grads, sums)) in blocks.zip(sums).enumerate() {
+                        let node = block % d;
+                        let embedding = &mut embeddings[node * e..(node + 1) * e];
+                        for (grad, sum) in grads.chunks_exact(width).zip(sums.chunks_exact_mut(e)) {
+                            sum.copy_from_slice(&grad[..e]);
+                            add_into(embedding, &grad[e..]);
+                        }
+                    }
+                },
+            );
             multiply_into(grad_first, slopes);
             let grad_first = View::new(grad_first, rows.n, width);
             add_product(grad_aggregates, e, grad_first, first_weight);
@@ -84,19 +97,20 @@ impl NodeFunction {
         add_product(grad_strengths, d, messages, grad_aggregates.t());
     }
 
-    /// The same for messages `[source, point]` that lie elsewhere, as do their adjoints.
+    /// The same for messages `[source, point]` that lie elsewhere.
+    ///
+    /// Their adjoints do too, each source's `grad_points` points after those of the one before.
     pub fn aggregate_swept_backward<R: Real>(
         &self,
         (strengths, grad_strengths): (&[R], &mut [R]),
-        (messages, grad_messages): (SweptMessages<'_, R>, &mut [R]),
+        (messages, grad_messages, grad_points): (SweptMessages<'_, R>, &mut [R], usize),
         adjoints: &NodeAdjoints<R>,
         rows: Rows,
     ) {
         let (d, e) = (self.sizes.n_variables, self.sizes.embedding);
         let grad_aggregates = &adjoints.aggregates[adjoints.here(rows).range(e)];
         let grad_aggregates = View::new(grad_aggregates, d, rows.per_node * e);
-        let grad_messages = &mut grad_messages[messages.first * e..];
-        product(grad_messages, messages.n_points * e, View::new(strengths, d, d), grad_aggregates);
+        product(grad_messages, grad_points * e, View::new(strengths, d, d), grad_aggregates);
         let messages = messages.view((d, e), rows.per_node);
         add_product(grad_strengths, d, messages, grad_aggregates.t());
     }
@@ -204,21 +218,23 @@ impl NodeFunction {
         let aggregates = View::new(&trace.aggregates[rows.range(e)], rows.n, e);
         let by_first = View::new(grad_first, rows.n, width).t();
         add_product(self.combine[0].weight.of_mut(grads), 2 * e, by_first, aggregates);
-        let outputs = &adjoints.outputs[here.range(1)];
-        for (row, &output) in outputs.iter().enumerate() {
-            self.combine[2].bias.of_mut(grads)[rows.node(row, d)] += output;
-        }
-        let second = trace.combine_second[wide].chunks_exact(width);
+        let outputs = adjoints.outputs[here.range(1)].chunks(rows.per_node);
+        let size = rows.per_node * width;
+        let second = trace.combine_second[wide].chunks(size).zip(grad_first.chunks(size));
         vectorised(
             #[inline(always)]
             || {
-                for (row, (second, grad)) in second.zip(grad_first.chunks_exact(width)).enumerate()
-                {
-                    let node = rows.node(row, d) * width;
-                    let node = node..node + width;
+                for (block, (outputs, (second, first))) in outputs.zip(second).enumerate() {
+                    let node = block % d;
+                    let bias = &mut self.combine[2].bias.of_mut(grads)[node];
+                    outputs.iter().for_each(|&output| *bias += output);
+                    let node = node * width..(node + 1) * width;
                     let last = &mut self.combine[2].weight.of_mut(grads)[node.clone()];
-                    add_scaled(last, outputs[row], second);
-                    add_into(&mut self.combine_offsets.of_mut(grads)[node], grad);
+                    for (&output, second) in outputs.iter().zip(second.chunks_exact(width)) {
+                        add_scaled(last, output, second);
+                    }
+                    let offsets = &mut self.combine_offsets.of_mut(grads)[node];
+                    first.chunks_exact(width).for_each(|first| add_into(offsets, first));
                 }
             },
         );

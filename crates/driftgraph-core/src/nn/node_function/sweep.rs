@@ -36,6 +36,7 @@ pub struct MessageBends<R> {
 /// Buffers of a sweep; points in the order of their inputs.
 #[derive(Debug, Clone, Default)]
 pub struct SweepWorkspace<R> {
+    keys: Vec<(i64, usize)>,
     order: Vec<usize>,
     inputs: Vec<R>,
     first: Vec<R>,
@@ -221,14 +222,20 @@ impl<R: Real> SweptNode<'_, R> {
 
 impl<R: Real> SweepWorkspace<R> {
     fn sort(&mut self, inputs: &[R]) {
+        self.keys.clear();
+        self.keys.extend(inputs.iter().enumerate().map(|(point, input)| (rank(*input), point)));
+        self.keys.sort_unstable();
         self.order.clear();
-        self.order.extend(0..inputs.len());
-        self.order.sort_unstable_by(|&a, &b| {
-            inputs[a].to_f64().total_cmp(&inputs[b].to_f64()).then(a.cmp(&b))
-        });
+        self.order.extend(self.keys.iter().map(|key| key.1));
         self.inputs.clear();
         self.inputs.extend(self.order.iter().map(|&point| inputs[point]));
     }
+}
+
+/// A whole number that orders like the float, as `total_cmp` does.
+fn rank<R: Real>(value: R) -> i64 {
+    let bits = value.to_f64().to_bits().cast_signed();
+    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
 /// The unit whose bend comes next, and the bends after it, if it lies left of `input`.

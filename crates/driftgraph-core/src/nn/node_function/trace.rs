@@ -74,6 +74,23 @@ impl<R: Real> NodeTrace<R> {
         }
     }
 
+    /// Makes room for `n_rows` rows whose messages lie elsewhere.
+    pub fn resize_without_messages(&mut self, function: &NodeFunction, n_rows: usize) {
+        let sizes = function.sizes();
+        let kept = if function.combine_skips() { sizes.width } else { 0 };
+        for (buffer, width) in [
+            (&mut self.aggregates, sizes.embedding),
+            (&mut self.combine_first, sizes.width),
+            (&mut self.combine_second, sizes.width),
+            (&mut self.combine_slopes, kept),
+            (&mut self.outputs, 1),
+        ] {
+            if buffer.len() < n_rows * width {
+                buffer.resize(n_rows * width, R::ZERO);
+            }
+        }
+    }
+
     /// Number of floats kept per row.
     pub fn floats_per_row(function: &NodeFunction) -> usize {
         let sizes = function.sizes();
@@ -112,6 +129,21 @@ impl<R: Real> NodeAdjoints<R> {
             (&mut self.messages, sizes.embedding),
             (&mut self.message_second, sizes.width),
             (&mut self.message_first, sizes.width),
+        ] {
+            if buffer.len() < n_rows * width {
+                buffer.resize(n_rows * width, R::ZERO);
+            }
+        }
+    }
+
+    /// Makes room for `n_rows` rows whose messages lie elsewhere.
+    pub fn resize_without_messages(&mut self, function: &NodeFunction, n_rows: usize) {
+        let sizes = function.sizes();
+        for (buffer, width) in [
+            (&mut self.outputs, 1),
+            (&mut self.combine_second, sizes.width),
+            (&mut self.combine_first, sizes.width),
+            (&mut self.aggregates, sizes.embedding),
         ] {
             if buffer.len() < n_rows * width {
                 buffer.resize(n_rows * width, R::ZERO);

@@ -3,10 +3,12 @@
 //! Effect ij is G_ij A_ij with G_ij ~ Bernoulli(p_ij) and A_ij | G_ij = 1 ~ N(m_ij, t_ij²); the slab
 //! prior of A is N(0, s²) with s learned. Everything the ELBO needs is a moment of p, m and t.
 
+mod backward;
+
 use rayon::prelude::*;
 
-use crate::graph::density::DensityPrior;
 use crate::graph::prior::EdgeRule;
+use crate::nn::kernels::vectorised;
 use crate::nn::parameters::{Init, ParameterTable, Slot};
 use crate::nn::real::Real;
 
@@ -179,153 +181,55 @@ impl GatedMatrix {
             .zip(out.deviation_square.par_chunks_mut(CHUNK));
         chunks.enumerate().for_each(
             |(chunk, (((((ps, mean), second), variance), square), spread))| {
-                let first = chunk * CHUNK;
-                for (place, p) in ps.iter_mut().enumerate() {
-                    let idx = first + place;
-                    *p = match rules[idx] {
-                        EdgeRule::Free => logits[idx].sigmoid(),
-                        EdgeRule::Forbidden => 0.0,
-                        EdgeRule::Required => 1.0,
-                    };
-                    if !self.has_effects {
-                        continue;
-                    }
-                    spread[place] = (2.0 * log_deviations[idx]).exp();
-                    square[place] = means[idx] * means[idx] + spread[place];
-                    mean[place] = *p * means[idx];
-                    second[place] = *p * square[place];
-                    variance[place] = second[place] - mean[place] * mean[place];
+                let place = chunk * CHUNK..chunk * CHUNK + ps.len();
+                let (logits, rules) = (&logits[place.clone()], &rules[place.clone()]);
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for ((p, &logit), &rule) in ps.iter_mut().zip(logits).zip(rules) {
+                            *p = match rule {
+                                EdgeRule::Free => logit.sigmoid(),
+                                EdgeRule::Forbidden => 0.0,
+                                EdgeRule::Required => 1.0,
+                            };
+                        }
+                    },
+                );
+                if !self.has_effects {
+                    return;
                 }
+                let (means, log_deviations) = (&means[place.clone()], &log_deviations[place]);
+                let n = ps.len();
+                let (mean, second, variance) =
+                    (&mut mean[..n], &mut second[..n], &mut variance[..n]);
+                let (square, spread) = (&mut square[..n], &mut spread[..n]);
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for idx in 0..n {
+                            let (p, effect) = (ps[idx], means[idx]);
+                            spread[idx] = Real::exp(2.0 * log_deviations[idx]);
+                            square[idx] = effect * effect + spread[idx];
+                            mean[idx] = p * effect;
+                            second[idx] = p * square[idx];
+                            variance[idx] = second[idx] - mean[idx] * mean[idx];
+                        }
+                    },
+                );
             },
         );
-    }
-
-    /// KL of gates and effects from their priors, `prior_weight` on the gates' prior.
-    ///
-    /// Adds its gradient, together with that of the loss through the moments, to `grads`.
-    pub fn backward(
-        &self,
-        (parameters, grads): (&[f64], &mut [f64]),
-        (prior, prior_weight): (&DensityPrior, f64),
-        moments: &GatedMoments,
-        adjoints: &GatedAdjoints,
-    ) -> f64 {
-        let prior_log_odds = prior.log_odds(&moments.probabilities);
-        let shares: Vec<Share> = (self.entry_grads(grads).enumerate())
-            .map(|(chunk, mut grads)| {
-                let mut share = Share::default();
-                for place in 0..grads.logits.len() {
-                    let idx = chunk * CHUNK + place;
-                    let p = moments.probabilities[idx];
-                    if p == 0.0 && prior.rules()[idx] != EdgeRule::Free {
-                        continue;
-                    }
-                    let mut by_probability = adjoints.probabilities[idx];
-                    if self.has_effects {
-                        let at = (idx, place);
-                        let effect =
-                            self.effect_backward((parameters, &mut grads), moments, adjoints, at);
-                        share.kl += p * effect.slab_kl;
-                        by_probability += effect.by_probability;
-                        share.slabs[self.slab_of(idx)] += effect.by_log_slab;
-                    }
-                    if prior.rules()[idx] == EdgeRule::Free {
-                        let logit = self.edge_logits.of(parameters)[idx];
-                        // Minus the entropy: p logit - softplus(logit), of slope logit by p.
-                        share.kl += p * logit - logit.softplus();
-                        by_probability += logit - prior_weight * prior_log_odds[idx];
-                        grads.logits[place] += p * (1.0 - p) * by_probability;
-                    }
-                }
-                share
-            })
-            .collect();
-        let mut kl = -prior_weight * prior.expected_log_prior(&moments.probabilities);
-        for share in shares {
-            kl += share.kl;
-            for (grad, sum) in self.log_slabs.of_mut(grads).iter_mut().zip(share.slabs) {
-                *grad += sum;
-            }
-        }
-        kl
-    }
-
-    /// The gradients of the entries' own parameters, chunk by chunk.
-    fn entry_grads<'a>(
-        &self,
-        grads: &'a mut [f64],
-    ) -> impl IndexedParallelIterator<Item = EntryGrads<'a>> {
-        let n = self.means.len();
-        let in_a_row = self.means.offset == self.edge_logits.offset + n
-            && self.log_deviations.offset == self.means.offset + n;
-        assert!(in_a_row, "the three were added one after the other");
-        let (logits, rest) = grads[self.edge_logits.offset..].split_at_mut(n);
-        let (means, rest) = rest.split_at_mut(n);
-        let chunks = (logits.par_chunks_mut(CHUNK))
-            .zip(means.par_chunks_mut(CHUNK))
-            .zip(rest[..n].par_chunks_mut(CHUNK));
-        chunks.map(|((logits, means), log_deviations)| EntryGrads { logits, means, log_deviations })
     }
 
     /// Position of an entry's slab scale.
     fn slab_of(&self, idx: usize) -> usize {
         if idx.is_multiple_of(self.means.rows + 1) { self.log_slabs.len() - 1 } else { 0 }
     }
-
-    /// Adds the gradients of one effect's mean and deviation, given its gate's probability.
-    fn effect_backward(
-        &self,
-        (parameters, grads): (&[f64], &mut EntryGrads<'_>),
-        moments: &GatedMoments,
-        adjoints: &GatedAdjoints,
-        (idx, place): (usize, usize),
-    ) -> Effect {
-        let p = moments.probabilities[idx];
-        let mean = self.means.of(parameters)[idx];
-        let log_deviation = self.log_deviations.of(parameters)[idx];
-        let log_slab = self.log_slabs.of(parameters)[self.slab_of(idx)];
-        let (square, deviation_square) = (moments.square[idx], moments.deviation_square[idx]);
-        let precision = (-2.0 * log_slab).exp();
-        let slab_kl = 0.5 * (square * precision - 1.0) + log_slab - log_deviation;
-        // variance = second - mean².
-        let by_second = adjoints.second[idx] + adjoints.variance[idx];
-        let by_mean = adjoints.mean[idx] - 2.0 * moments.mean[idx] * adjoints.variance[idx];
-        let by_square = p * (2.0 * by_second + precision);
-        grads.means[place] += p * by_mean + mean * by_square;
-        grads.log_deviations[place] += deviation_square * by_square - p;
-        Effect {
-            slab_kl,
-            by_probability: mean * by_mean + square * by_second + slab_kl,
-            by_log_slab: p * (1.0 - square * precision),
-        }
-    }
-}
-
-/// Gradients of one chunk of entries.
-struct EntryGrads<'a> {
-    logits: &'a mut [f64],
-    means: &'a mut [f64],
-    log_deviations: &'a mut [f64],
-}
-
-/// What one chunk of entries adds to what all share.
-#[derive(Default)]
-struct Share {
-    kl: f64,
-    slabs: [f64; 2],
-}
-
-/// One effect's share of the divergence and of the gradients it has in common with others.
-struct Effect {
-    slab_kl: f64,
-    by_probability: f64,
-    by_log_slab: f64,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::density::GraphDensity;
+    use crate::graph::density::{DensityPrior, GraphDensity};
     use crate::graph::prior::EdgePrior;
 
     /// A loss that weighs every moment of every entry differently, plus the divergences.

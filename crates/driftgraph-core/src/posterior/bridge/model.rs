@@ -1,6 +1,7 @@
 //! The process under the bridge: its parameters, priors and places.
 
 mod evaluate;
+mod observations;
 
 use super::BridgePosterior;
 use super::batch::LocalValues;
@@ -8,6 +9,8 @@ use super::gated::{GatedMatrix, GatedMoments};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
 use super::neural::Net;
+use super::sampled::{NeuralWork, SampledStates};
+use super::spreads::Spreads;
 use super::structure::{BridgeStructure, DriftParts};
 use super::summary::PathSummary;
 use super::transition::TransitionGrads;
@@ -36,21 +39,26 @@ pub struct BridgeModel {
     increment_scales: Vec<f64>,
 }
 
-/// Buffers of an evaluation; `grads` and `local_grads` hold its gradient.
+/// Buffers of an evaluation, kept for the next; `grads` and `local_grads` hold its gradient.
+///
+/// `R` is the float of the node functions.
 #[derive(Debug, Clone, Default)]
-pub struct Workspace {
+pub struct Workspace<R = f32> {
     /// Gradient of minus the ELBO by the parameters.
     pub grads: Vec<f64>,
     /// Gradient of minus the ELBO by the rows the batch touches.
     pub local_grads: LocalValues,
     values: LocalValues,
+    spreads: Spreads,
+    sampled: SampledStates,
+    neural: NeuralWork<R>,
     pub(super) moments: StepMoments,
     pub(super) lagged: GatedMoments,
     instant: GatedMoments,
     pub(super) transition: TransitionGrads,
 }
 
-impl Workspace {
+impl<R> Workspace<R> {
     /// Lagged edge probabilities of the last evaluation, `[source, target]`.
     pub fn edge_probabilities(&self) -> &[f64] {
         &self.lagged.probabilities

@@ -6,6 +6,8 @@
 
 use super::batch::{Batch, LocalValues};
 use super::layout::BridgeLayout;
+use super::spreads::Spreads;
+use crate::nn::kernels::vectorised;
 
 /// Moments of the steps of a batch; as a gradient, derivatives by each of them.
 #[derive(Debug, Clone, Default)]
@@ -54,109 +56,104 @@ impl StepMoments {
     }
 }
 
-/// Deviation and correlation of one variable at the two ends of a step, with their products.
-#[derive(Debug, Clone, Copy)]
-struct Spread {
-    square: f64,
-    next_square: f64,
-    /// r s s'.
-    cross: f64,
-    correlation: f64,
-    /// log(1 - r²).
-    log_rest: f64,
-}
-
-impl Spread {
-    fn new(values: &LocalValues, idx: usize, n_variables: usize) -> Self {
-        let (log_here, log_next) =
-            (values.log_deviations[idx], values.log_deviations[idx + n_variables]);
-        let raw = values.correlations[idx];
-        let correlation = raw.tanh();
-        // log(1 - tanh²) = -2 log cosh, without cancellation.
-        let log_cosh = raw.abs() + (-2.0 * raw.abs()).exp().ln_1p() - std::f64::consts::LN_2;
-        Self {
-            square: (2.0 * log_here).exp(),
-            next_square: (2.0 * log_next).exp(),
-            cross: correlation * (log_here + log_next).exp(),
-            correlation,
-            log_rest: -2.0 * log_cosh,
-        }
-    }
-}
-
 /// Fills the moments of a batch, integrating the path out exactly; steps share spread rows.
 pub fn exact_moments(
     layout: &BridgeLayout,
-    scales: &[f64],
-    batch: &Batch,
-    values: &LocalValues,
+    (scales, batch): (&[f64], &Batch),
+    (values, spreads): (&LocalValues, &Spreads),
     out: &mut StepMoments,
 ) {
-    let n_variables = scales.len();
-    out.reset(batch.n_steps(), batch.distinct.len(), n_variables);
-    for (row, &place) in batch.distinct.iter().enumerate() {
-        let step = layout.step(batch.spreads[place]);
-        for (variable, scale) in scales.iter().enumerate() {
-            let spread = Spread::new(values, place * n_variables + variable, n_variables);
-            let idx = row * n_variables + variable;
-            out.input_variances[idx] = step * step * spread.square;
-            out.covariances[idx] = step * (spread.cross - spread.square) / scale;
-            let variance = spread.square + spread.next_square - 2.0 * spread.cross;
-            out.increment_variances[idx] = variance / (scale * scale);
-            out.log_variances[idx] = spread.next_square.ln() + spread.log_rest - 2.0 * scale.ln();
-        }
-    }
-    for (row, step) in batch.steps.iter().enumerate() {
-        let h = layout.step(batch.spreads[batch.distinct[step.distinct]]);
-        out.steps.push(h);
-        out.spread_of.push(step.distinct);
-        for (variable, scale) in scales.iter().enumerate() {
-            let here = values.means[step.point * n_variables + variable];
-            let next = values.means[(step.point + 1) * n_variables + variable];
-            out.inputs[row * n_variables + variable] = h * here;
-            out.increments[row * n_variables + variable] = (next - here) / scale;
-        }
-    }
+    let d = scales.len();
+    out.reset(batch.n_steps(), batch.distinct.len(), d);
+    let log_scales: Vec<f64> = scales.iter().map(|scale| scale.ln()).collect();
+    vectorised(
+        #[inline(always)]
+        || {
+            for (row, &place) in batch.distinct.iter().enumerate() {
+                let step = layout.step(batch.spreads[place]);
+                let spread = spreads.row(place, d);
+                let log_next = &values.log_deviations[(place + 1) * d..(place + 2) * d];
+                let own = row * d..(row + 1) * d;
+                let input_variances = &mut out.input_variances[own.clone()];
+                let covariances = &mut out.covariances[own.clone()];
+                let increment_variances = &mut out.increment_variances[own.clone()];
+                let log_variances = &mut out.log_variances[own];
+                for v in 0..d {
+                    let (here, next, scale) = (spread.here[v], spread.next[v], scales[v]);
+                    let (square, cross) = (here * here, spread.correlations[v] * here * next);
+                    input_variances[v] = step * step * square;
+                    covariances[v] = step * (cross - square) / scale;
+                    increment_variances[v] = (square + next * next - 2.0 * cross) / (scale * scale);
+                    log_variances[v] = 2.0 * (log_next[v] - log_scales[v]) + spread.log_rests[v];
+                }
+            }
+            for (row, step) in batch.steps.iter().enumerate() {
+                let h = layout.step(batch.spreads[batch.distinct[step.distinct]]);
+                out.steps.push(h);
+                out.spread_of.push(step.distinct);
+                let (here, next) = values.means[step.point * d..(step.point + 2) * d].split_at(d);
+                let inputs = &mut out.inputs[row * d..(row + 1) * d];
+                let increments = &mut out.increments[row * d..(row + 1) * d];
+                for v in 0..d {
+                    inputs[v] = h * here[v];
+                    increments[v] = (next[v] - here[v]) / scales[v];
+                }
+            }
+        },
+    );
 }
 
 /// Adds the gradient by the posterior's parameters, given that by the exact moments.
 pub fn exact_moments_backward(
     layout: &BridgeLayout,
-    scales: &[f64],
-    batch: &Batch,
-    (values, moments): (&LocalValues, &StepMoments),
+    (scales, batch): (&[f64], &Batch),
+    spreads: &Spreads,
     by_moments: &StepMoments,
     grads: &mut LocalValues,
 ) {
-    let n_variables = scales.len();
-    for (row, &place) in batch.distinct.iter().enumerate() {
-        let step = layout.step(batch.spreads[place]);
-        for (variable, scale) in scales.iter().enumerate() {
-            let at = place * n_variables + variable;
-            let Spread { square, next_square, cross, correlation, .. } =
-                Spread::new(values, at, n_variables);
-            let idx = row * n_variables + variable;
-            let by_variance = by_moments.increment_variances[idx] / (scale * scale);
-            let by_covariance = by_moments.covariances[idx] * step / scale;
-            let by_input = by_moments.input_variances[idx] * step * step;
-            let by_log = by_moments.log_variances[idx];
-            let by_cross = by_covariance - 2.0 * by_variance;
-            grads.log_deviations[at] +=
-                2.0 * square * (by_variance - by_covariance + by_input) + cross * by_cross;
-            grads.log_deviations[at + n_variables] +=
-                2.0 * next_square * by_variance + cross * by_cross + 2.0 * by_log;
-            let rest = 1.0 - correlation * correlation;
-            let product = (square * next_square).sqrt();
-            grads.correlations[at] += product * rest * by_cross - 2.0 * correlation * by_log;
-        }
-    }
-    for (row, step) in batch.steps.iter().enumerate() {
-        let h = moments.steps[row];
-        for (variable, scale) in scales.iter().enumerate() {
-            let by_increment = by_moments.increments[row * n_variables + variable] / scale;
-            let by_input = by_moments.inputs[row * n_variables + variable] * h;
-            grads.means[step.point * n_variables + variable] += by_input - by_increment;
-            grads.means[(step.point + 1) * n_variables + variable] += by_increment;
-        }
-    }
+    let d = scales.len();
+    vectorised(
+        #[inline(always)]
+        || {
+            for (row, &place) in batch.distinct.iter().enumerate() {
+                let step = layout.step(batch.spreads[place]);
+                let spread = spreads.row(place, d);
+                let own = row * d..(row + 1) * d;
+                let by_variances = &by_moments.increment_variances[own.clone()];
+                let by_covariances = &by_moments.covariances[own.clone()];
+                let by_inputs = &by_moments.input_variances[own.clone()];
+                let by_logs = &by_moments.log_variances[own];
+                let both = &mut grads.log_deviations[place * d..(place + 2) * d];
+                let (by_here, by_next) = both.split_at_mut(d);
+                let by_correlations = &mut grads.correlations[place * d..(place + 1) * d];
+                for v in 0..d {
+                    let (here, next, scale) = (spread.here[v], spread.next[v], scales[v]);
+                    let (square, product) = (here * here, here * next);
+                    let (correlation, by_log) = (spread.correlations[v], by_logs[v]);
+                    let by_variance = by_variances[v] / (scale * scale);
+                    let by_covariance = by_covariances[v] * step / scale;
+                    let by_input = by_inputs[v] * step * step;
+                    let by_cross = by_covariance - 2.0 * by_variance;
+                    let through_cross = correlation * product * by_cross;
+                    by_here[v] +=
+                        2.0 * square * (by_variance - by_covariance + by_input) + through_cross;
+                    by_next[v] += 2.0 * (next * next * by_variance + by_log) + through_cross;
+                    by_correlations[v] +=
+                        product * spread.rests[v] * by_cross - 2.0 * correlation * by_log;
+                }
+            }
+            for (row, step) in batch.steps.iter().enumerate() {
+                let h = layout.step(batch.spreads[batch.distinct[step.distinct]]);
+                let by_increments = &by_moments.increments[row * d..(row + 1) * d];
+                let by_inputs = &by_moments.inputs[row * d..(row + 1) * d];
+                let both = &mut grads.means[step.point * d..(step.point + 2) * d];
+                let (by_here, by_next) = both.split_at_mut(d);
+                for v in 0..d {
+                    let by_increment = by_increments[v] / scales[v];
+                    by_here[v] += by_inputs[v] * h - by_increment;
+                    by_next[v] += by_increment;
+                }
+            }
+        },
+    );
 }

@@ -4,9 +4,7 @@
 //! messages are summed by matrix products.
 
 use crate::graph::prior::EdgeRule;
-use crate::nn::node_function::{
-    NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows,
-};
+use crate::nn::node_function::{NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
 use crate::nn::parameters::ParameterTable;
 use crate::nn::real::Real;
 use crate::noise::{Noise, Purpose};
@@ -85,6 +83,11 @@ impl Net {
         slot("combine.2.bias").of_mut(parameters).fill(0.0);
     }
 
+    /// The same net for buffers that begin `offset` entries later.
+    pub(super) fn moved_back(self, offset: usize) -> Self {
+        Self { function: self.function.moved_back(offset), ..self }
+    }
+
     /// Sums of messages keep their size however many variables there are.
     fn message_scale(&self) -> f64 {
         1.0 / (0.25 * self.function.sizes().n_variables as f64).max(1.0).sqrt()
@@ -151,14 +154,11 @@ impl GraphEstimator {
     }
 }
 
-/// One node function over the states that were dealt to one graph.
+/// One node function over some states, forward only.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NetPass<R> {
     trace: NodeTrace<R>,
-    adjoints: NodeAdjoints<R>,
     strengths: Vec<R>,
-    by_strengths: Vec<R>,
-    grads: Vec<R>,
 }
 
 /// What the passes of one net share: its parameters and what is prepared from them.
@@ -211,50 +211,6 @@ impl<R: Real> NetPass<R> {
         function.combine(shared.parameters, shared.weights, &mut self.trace, rows);
         let output = |idx: usize| self.trace.outputs[idx % d * rows.per_node + idx / d].to_f64();
         (0..n_states * d).map(output).collect()
-    }
-
-    /// Adds derivatives by states and graph; keeps those by parameters for [`add_gradients`].
-    ///
-    /// [`add_gradients`]: Self::add_gradients
-    pub(super) fn backward(
-        &mut self,
-        shared: NetParameters<'_, R>,
-        by_outputs: &[f64],
-        (by_states, by_graph): (&mut [f64], &mut [f64]),
-        gradient_len: usize,
-    ) {
-        let function = &shared.net.function;
-        let d = function.sizes().n_variables;
-        let rows = rows_of(by_outputs, d);
-        self.adjoints.resize(function, rows.n);
-        self.grads.clear();
-        self.grads.resize(gradient_len, R::ZERO);
-        self.by_strengths.clear();
-        self.by_strengths.resize(d * d, R::ZERO);
-        for (idx, &value) in by_outputs.iter().enumerate() {
-            self.adjoints.outputs[idx % d * rows.per_node + idx / d] = R::from_f64(value);
-        }
-        let (trace, adjoints, grads) = (&self.trace, &mut self.adjoints, &mut self.grads[..]);
-        function.combine_backward((shared.parameters, &mut *grads), trace, adjoints, rows);
-        let strengths = (&self.strengths[..], &mut self.by_strengths[..]);
-        function.aggregate_backward(strengths, trace, adjoints, rows);
-        let pair = (shared.parameters, &mut *grads);
-        function.messages_backward(pair, shared.weights, trace, adjoints, rows);
-        function.add_message_gradients(grads, trace, adjoints, rows);
-        function.add_combine_gradients(grads, trace, adjoints, rows);
-        for (idx, out) in by_states.iter_mut().enumerate() {
-            *out += self.adjoints.inputs[idx % d * rows.per_node + idx / d].to_f64();
-        }
-        for (idx, out) in by_graph.iter_mut().enumerate() {
-            *out += self.by_strengths[idx].to_f64() * shared.net.strength(idx, 0.0).1;
-        }
-    }
-
-    /// Adds the last backward pass' derivatives by parameters, scratch entries included.
-    pub(super) fn add_gradients(&self, sums: &mut [R]) {
-        for (sum, &grad) in sums.iter_mut().zip(&self.grads) {
-            *sum += grad;
-        }
     }
 }
 

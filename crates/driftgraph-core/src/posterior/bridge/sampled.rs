@@ -6,13 +6,19 @@
 //! covariance with the linear part only. Where the diffusion depends on the graph as well, that does not
 //! hold, and the linear part is sampled too.
 
+mod messages;
 mod pass;
+mod piece;
 #[cfg(test)]
 mod tests;
+
+pub(super) use pass::NeuralWork;
 
 use super::batch::{Batch, LocalValues};
 use super::layout::BridgeLayout;
 use super::moments::StepMoments;
+use super::spreads::Spreads;
+use crate::nn::kernels::vectorised;
 use crate::noise::{Noise, Purpose};
 
 /// Sampled starts of all steps of a batch.
@@ -28,90 +34,93 @@ pub(super) struct SampledStates {
 pub(super) fn sampled_moments(
     layout: &BridgeLayout,
     (scales, batch): (&[f64], &Batch),
-    values: &LocalValues,
+    (values, spreads): (&LocalValues, &Spreads),
     (seed, draw): (u64, u64),
-    out: &mut StepMoments,
-) -> SampledStates {
+    (sampled, out): (&mut SampledStates, &mut StepMoments),
+) {
     let d = scales.len();
     let n = batch.n_steps();
     out.reset(n, n, d);
-    let mut sampled = SampledStates { states: vec![0.0; n * d], noise: vec![0.0; n * d] };
+    sampled.states.resize(n * d, 0.0);
+    sampled.noise.resize(n * d, 0.0);
     Noise::new(seed, Purpose::Brownian, draw).fill_normal(&mut sampled.noise);
-    for (row, step) in batch.steps.iter().enumerate() {
-        let place = batch.distinct[step.distinct];
-        let h = layout.step(batch.spreads[place]);
-        out.steps.push(h);
-        out.spread_of.push(row);
-        for (variable, scale) in scales.iter().enumerate() {
-            let idx = row * d + variable;
-            let spread = Ends::new(values, place * d + variable, d);
-            let noise = sampled.noise[idx];
-            let here = values.means[step.point * d + variable];
-            let next = values.means[(step.point + 1) * d + variable];
-            sampled.states[idx] = here + spread.here * noise;
-            out.inputs[idx] = h * sampled.states[idx];
-            let pulled = (spread.correlation * spread.next - spread.here) * noise;
-            out.increments[idx] = (next - here + pulled) / scale;
-            out.increment_variances[idx] = spread.variance() / (scale * scale);
-            out.log_variances[idx] = out.increment_variances[idx].ln();
-        }
-    }
-    sampled
+    let log_scales: Vec<f64> = scales.iter().map(|scale| scale.ln()).collect();
+    vectorised(
+        #[inline(always)]
+        || {
+            for (row, step) in batch.steps.iter().enumerate() {
+                let place = batch.distinct[step.distinct];
+                let h = layout.step(batch.spreads[place]);
+                out.steps.push(h);
+                out.spread_of.push(row);
+                let spread = spreads.row(place, d);
+                let log_next = &values.log_deviations[(place + 1) * d..(place + 2) * d];
+                let (here, next) = values.means[step.point * d..(step.point + 2) * d].split_at(d);
+                let own = row * d..(row + 1) * d;
+                let (noise, states) =
+                    (&sampled.noise[own.clone()], &mut sampled.states[own.clone()]);
+                let (inputs, increments) =
+                    (&mut out.inputs[own.clone()], &mut out.increments[own.clone()]);
+                let (variances, logs) =
+                    (&mut out.increment_variances[own.clone()], &mut out.log_variances[own]);
+                for v in 0..d {
+                    let (deviation, deviation_next) = (spread.here[v], spread.next[v]);
+                    states[v] = here[v] + deviation * noise[v];
+                    inputs[v] = h * states[v];
+                    let pulled = (spread.correlations[v] * deviation_next - deviation) * noise[v];
+                    increments[v] = (next[v] - here[v] + pulled) / scales[v];
+                    let relative = deviation_next / scales[v];
+                    variances[v] = relative * relative * spread.rests[v];
+                    logs[v] = 2.0 * (log_next[v] - log_scales[v]) + spread.log_rests[v];
+                }
+            }
+        },
+    );
 }
 
 /// Adds the gradient by the posterior's parameters, given that by moments and by states.
 pub(super) fn sampled_moments_backward(
     (scales, batch): (&[f64], &Batch),
-    (values, moments, sampled): (&LocalValues, &StepMoments, &SampledStates),
+    (spreads, moments, sampled): (&Spreads, &StepMoments, &SampledStates),
     (by_moments, by_states): (&StepMoments, &[f64]),
     grads: &mut LocalValues,
 ) {
     let d = scales.len();
-    for (row, step) in batch.steps.iter().enumerate() {
-        let place = batch.distinct[step.distinct];
-        for (variable, scale) in scales.iter().enumerate() {
-            let (idx, at) = (row * d + variable, place * d + variable);
-            let Ends { here, next, correlation, rest } = Ends::new(values, at, d);
-            let noise = sampled.noise[idx];
-            let by_increment = by_moments.increments[idx] / scale;
-            let by_state = by_moments.inputs[idx] * moments.steps[row] + by_states[idx];
-            grads.means[step.point * d + variable] += by_state - by_increment;
-            grads.means[(step.point + 1) * d + variable] += by_increment;
-            // The variance enters as itself and as its logarithm.
-            let variance = next * next * rest;
-            let by_log_variance = by_moments.log_variances[idx]
-                + by_moments.increment_variances[idx] * variance / (scale * scale);
-            grads.log_deviations[at] += (by_state - by_increment) * here * noise;
-            grads.log_deviations[at + d] +=
-                by_increment * correlation * next * noise + 2.0 * by_log_variance;
-            grads.correlations[at] +=
-                by_increment * next * noise * rest - 2.0 * correlation * by_log_variance;
-        }
-    }
-}
-
-/// Deviations at both ends of a step, their correlation, and 1 - correlation².
-struct Ends {
-    here: f64,
-    next: f64,
-    correlation: f64,
-    rest: f64,
-}
-
-impl Ends {
-    fn new(values: &LocalValues, idx: usize, d: usize) -> Self {
-        let raw = values.correlations[idx];
-        Self {
-            here: values.log_deviations[idx].exp(),
-            next: values.log_deviations[idx + d].exp(),
-            correlation: raw.tanh(),
-            // sech², without cancellation.
-            rest: raw.cosh().powi(-2),
-        }
-    }
-
-    /// Var(z' | z).
-    fn variance(&self) -> f64 {
-        self.next * self.next * self.rest
-    }
+    vectorised(
+        #[inline(always)]
+        || {
+            for (row, step) in batch.steps.iter().enumerate() {
+                let place = batch.distinct[step.distinct];
+                let h = moments.steps[row];
+                let spread = spreads.row(place, d);
+                let own = row * d..(row + 1) * d;
+                let noise = &sampled.noise[own.clone()];
+                let variances = &moments.increment_variances[own.clone()];
+                let by_increments = &by_moments.increments[own.clone()];
+                let by_inputs = &by_moments.inputs[own.clone()];
+                let by_states = &by_states[own.clone()];
+                let by_variances = &by_moments.increment_variances[own.clone()];
+                let by_logs = &by_moments.log_variances[own];
+                let means = &mut grads.means[step.point * d..(step.point + 2) * d];
+                let (by_here, by_next) = means.split_at_mut(d);
+                let deviations = &mut grads.log_deviations[place * d..(place + 2) * d];
+                let (by_deviation, by_deviation_next) = deviations.split_at_mut(d);
+                let by_correlations = &mut grads.correlations[place * d..(place + 1) * d];
+                for v in 0..d {
+                    let (noise, correlation) = (noise[v], spread.correlations[v]);
+                    let by_increment = by_increments[v] / scales[v];
+                    let by_state = by_inputs[v] * h + by_states[v];
+                    by_here[v] += by_state - by_increment;
+                    by_next[v] += by_increment;
+                    // The variance enters as itself and as its logarithm.
+                    let by_log_variance = by_logs[v] + by_variances[v] * variances[v];
+                    let pulled = by_increment * spread.next[v] * noise;
+                    by_deviation[v] += (by_state - by_increment) * spread.here[v] * noise;
+                    by_deviation_next[v] += correlation * pulled + 2.0 * by_log_variance;
+                    by_correlations[v] +=
+                        pulled * spread.rests[v] - 2.0 * correlation * by_log_variance;
+                }
+            }
+        },
+    );
 }

@@ -18,14 +18,16 @@
 //! where L = I - E B and squares and `*` are entry by entry.
 
 mod spread;
+mod surprises;
 
 use rayon::prelude::*;
 
 use super::gated::{GatedAdjoints, GatedMoments};
-use super::innovation::{Innovation, Residual};
+use super::innovation::Innovation;
 use super::moments::StepMoments;
 use crate::nn::kernels::{View, add_into, add_product, product, vectorised};
-use spread::{spread_variances, spread_variances_backward};
+use spread::{SpreadWork, spread_variances, spread_variances_backward};
+use surprises::surprises;
 
 /// Steps per parallel piece: fixed, so that sums do not depend on the number of threads.
 ///
@@ -94,13 +96,15 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// Zeros with the same shape as `other`.
-    fn zeros_like(other: &Self) -> Self {
-        let zeros = |buffer: &Vec<f64>| vec![0.0; buffer.len()];
-        Self {
-            drift: zeros(&other.drift),
-            variance: zeros(&other.variance),
-            log_scale: zeros(&other.log_scale),
+    /// Makes it zeros with the same shape as `other`.
+    fn zeros_like(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.drift, &other.drift),
+            (&mut self.variance, &other.variance),
+            (&mut self.log_scale, &other.log_scale),
+        ] {
+            own.clear();
+            own.resize(other.len(), 0.0);
         }
     }
 }
@@ -122,6 +126,10 @@ pub struct TransitionGrads {
     pub log_scales: Vec<f64>,
     /// By the law's parameters, in a flat buffer of all parameters.
     pub parameters: Vec<f64>,
+    /// Buffers of the pieces, kept from one evaluation to the next.
+    pieces: Vec<Piece>,
+    by_variances: Vec<f64>,
+    spread_work: SpreadWork,
 }
 
 /// What one piece of steps adds up.
@@ -169,20 +177,25 @@ pub fn transition_surprise(
     let d = transition.n_variables;
     let (n_steps, n_spreads) = (moments.n_steps(), moments.log_variances.len() / d);
     grads.moments.reset(n_steps, n_spreads, d);
-    grads.extra = Extra::zeros_like(extra);
-    let spread_variances = spread_variances(transition, moments, n_spreads);
-    let mut by_variances = vec![0.0; n_steps * d];
-    let pieces: Vec<Piece> = pieces(grads, &mut by_variances, d)
-        .into_par_iter()
-        .map(|rows| piece_surprise(transition, moments, extra, &spread_variances, rows))
-        .collect();
-    let surprise = add_pieces(pieces, transition, grads);
-    spread_variances_backward(transition, moments, &by_variances, grads);
+    grads.extra.zeros_like(extra);
+    let mut spread_work = std::mem::take(&mut grads.spread_work);
+    spread_variances(transition, moments, n_spreads, &mut spread_work);
+    let mut by_variances = std::mem::take(&mut grads.by_variances);
+    by_variances.resize(n_steps * d, 0.0);
+    let mut pieces = std::mem::take(&mut grads.pieces);
+    let rows = piece_rows(grads, &mut by_variances, d);
+    pieces.resize_with(rows.len(), Piece::default);
+    pieces.par_iter_mut().zip(rows).for_each(|(piece, rows)| {
+        piece.surprise(transition, moments, extra, &spread_work.variances, rows);
+    });
+    let surprise = add_pieces(&pieces, transition, grads);
+    spread_variances_backward(transition, moments, (&by_variances, &mut spread_work), grads);
+    (grads.pieces, grads.by_variances, grads.spread_work) = (pieces, by_variances, spread_work);
     surprise
 }
 
 /// Cuts the gradient buffers into pieces of [`piece_steps`].
-fn pieces<'a>(
+fn piece_rows<'a>(
     grads: &'a mut TransitionGrads,
     by_variances: &'a mut [f64],
     d: usize,
@@ -209,53 +222,59 @@ fn pieces<'a>(
         .collect()
 }
 
-/// Forward and backward of one piece of steps, while they are in the cache.
-fn piece_surprise(
-    transition: &Transition<'_>,
-    moments: &StepMoments,
-    extra: &Extra,
-    spread_variances: &[f64],
-    mut rows: PieceRows<'_>,
-) -> Piece {
-    let d = transition.n_variables;
-    let mut piece = Piece::default();
-    residuals(transition, moments, extra, spread_variances, &rows, &mut piece);
-    surprises(transition, moments, extra, &mut rows, &mut piece);
-    let range = rows.first * d..rows.first * d + rows.by_inputs.len();
-    let n = rows.by_inputs.len() / d;
-    let matrix = |entries| View::new(entries, d, d);
-    let (inputs, increments) = (&moments.inputs[range.clone()], &moments.increments[range]);
-    // `residuals` now holds derivatives by the residuals' means.
-    let (by_means, by_variances) =
-        (View::new(&piece.residuals, n, d), View::new(rows.by_variances, n, d));
+impl Piece {
+    /// Forward and backward of one piece of steps, while they are in the cache.
+    fn surprise(
+        &mut self,
+        transition: &Transition<'_>,
+        moments: &StepMoments,
+        extra: &Extra,
+        spread_variances: &[f64],
+        mut rows: PieceRows<'_>,
+    ) {
+        let (d, piece) = (transition.n_variables, self);
+        residuals(transition, moments, extra, spread_variances, &rows, piece);
+        surprises(transition, moments, extra, &mut rows, piece);
+        let range = rows.first * d..rows.first * d + rows.by_inputs.len();
+        let n = rows.by_inputs.len() / d;
+        let matrix = |entries| View::new(entries, d, d);
+        let (inputs, increments) = (&moments.inputs[range.clone()], &moments.increments[range]);
+        // `residuals` now holds derivatives by the residuals' means.
+        let (by_means, by_variances) =
+            (View::new(&piece.residuals, n, d), View::new(rows.by_variances, n, d));
 
-    piece.by_lagged_mean.resize(d * d, 0.0);
-    product(&mut piece.by_lagged_mean, d, View::new(inputs, n, d).t(), by_means);
-    square_into(&mut piece.squares, inputs);
-    piece.by_lagged_variance.resize(d * d, 0.0);
-    product(&mut piece.by_lagged_variance, d, View::new(&piece.squares, n, d).t(), by_variances);
-    product(rows.by_inputs, d, by_means, matrix(&transition.lagged.mean).t());
-    product(&mut piece.work, d, by_variances, matrix(&transition.lagged.variance).t());
-    combine(rows.by_inputs, -1.0, &piece.work, inputs);
-
-    rows.by_increments.copy_from_slice(&piece.residuals);
-    if let Some(instant) = transition.instant {
-        let effects = instant.moments;
-        piece.by_instant_mean.resize(d * d, 0.0);
-        product(&mut piece.by_instant_mean, d, View::new(increments, n, d).t(), by_means);
-        square_into(&mut piece.squares, increments);
-        piece.by_instant_variance.resize(d * d, 0.0);
+        piece.by_lagged_mean.resize(d * d, 0.0);
+        product(&mut piece.by_lagged_mean, d, View::new(inputs, n, d).t(), by_means);
+        square_into(&mut piece.squares, inputs);
+        piece.by_lagged_variance.resize(d * d, 0.0);
         product(
-            &mut piece.by_instant_variance,
+            &mut piece.by_lagged_variance,
             d,
             View::new(&piece.squares, n, d).t(),
             by_variances,
         );
-        product(rows.by_increments, d, by_means, matrix(&instant.remaining).t());
-        product(&mut piece.work, d, by_variances, matrix(&effects.variance).t());
-        combine(rows.by_increments, 1.0, &piece.work, increments);
+        product(rows.by_inputs, d, by_means, matrix(&transition.lagged.mean).t());
+        product(&mut piece.work, d, by_variances, matrix(&transition.lagged.variance).t());
+        combine(rows.by_inputs, -1.0, &piece.work, inputs);
+
+        rows.by_increments.copy_from_slice(&piece.residuals);
+        if let Some(instant) = transition.instant {
+            let effects = instant.moments;
+            piece.by_instant_mean.resize(d * d, 0.0);
+            product(&mut piece.by_instant_mean, d, View::new(increments, n, d).t(), by_means);
+            square_into(&mut piece.squares, increments);
+            piece.by_instant_variance.resize(d * d, 0.0);
+            product(
+                &mut piece.by_instant_variance,
+                d,
+                View::new(&piece.squares, n, d).t(),
+                by_variances,
+            );
+            product(rows.by_increments, d, by_means, matrix(&instant.remaining).t());
+            product(&mut piece.work, d, by_variances, matrix(&effects.variance).t());
+            combine(rows.by_increments, 1.0, &piece.work, increments);
+        }
     }
-    piece
 }
 
 /// `out = sign out + 2 x work`.
@@ -308,77 +327,37 @@ fn residuals(
         let squares = View::new(&piece.squares, n, d);
         add_product(&mut piece.variances, d, squares, matrix(&instant.moments.variance));
     }
-    for row in 0..n {
-        let step = moments.steps[first + row];
-        let shared = &spread_variances[moments.spread_of[first + row] * d..][..d];
-        for variable in 0..d {
-            let idx = row * d + variable;
-            piece.residuals[idx] -= step * transition.offsets[variable] + piece.work[idx];
-            piece.variances[idx] += shared[variable];
-        }
-        if !extra.drift.is_empty() {
-            let start = (first + row) * d;
-            for variable in 0..d {
-                let idx = row * d + variable;
-                piece.residuals[idx] -= step * extra.drift[start + variable];
-                piece.variances[idx] += step * step * extra.variance[start + variable];
+    let Piece { residuals, variances, work, .. } = piece;
+    vectorised(
+        #[inline(always)]
+        || {
+            for row in 0..n {
+                let step = moments.steps[first + row];
+                let own = row * d..(row + 1) * d;
+                let (residuals, variances, work) =
+                    (&mut residuals[own.clone()], &mut variances[own.clone()], &work[own]);
+                let spread = moments.spread_of[first + row] * d;
+                let shared = &spread_variances[spread..spread + d];
+                let offsets = &transition.offsets[..d];
+                for v in 0..d {
+                    residuals[v] -= step * offsets[v] + work[v];
+                    variances[v] += shared[v];
+                }
+                if !extra.drift.is_empty() {
+                    let own = (first + row) * d..(first + row + 1) * d;
+                    let (drift, variance) = (&extra.drift[own.clone()], &extra.variance[own]);
+                    for v in 0..d {
+                        residuals[v] -= step * drift[v];
+                        variances[v] += step * step * variance[v];
+                    }
+                }
             }
-        }
-    }
-}
-
-/// Surprise of every residual; leaves derivatives by the means in `piece.residuals`.
-fn surprises(
-    transition: &Transition<'_>,
-    moments: &StepMoments,
-    extra: &Extra,
-    rows: &mut PieceRows<'_>,
-    piece: &mut Piece,
-) {
-    let (d, weight) = (transition.n_variables, transition.weight);
-    let n = rows.by_inputs.len() / d;
-    piece.offsets.resize(d, 0.0);
-    piece.log_scales.resize(d, 0.0);
-    if transition.innovation.slots().next().is_some() {
-        piece.parameters.resize(transition.parameters.len(), 0.0);
-    }
-    let mut sum = 0.0;
-    for row in 0..n {
-        let step = moments.steps[rows.first + row];
-        let start = (rows.first + row) * d;
-        for variable in 0..d {
-            let idx = row * d + variable;
-            let added = extra.log_scale.get(start + variable).copied().unwrap_or(0.0);
-            let residual = Residual {
-                mean: piece.residuals[idx],
-                variance: piece.variances[idx],
-                log_scale: transition.log_scales[variable] + added,
-                step,
-            };
-            let pair = (transition.parameters, &mut piece.parameters[..]);
-            let surprise = transition.innovation.surprise(pair, variable, residual, weight);
-            sum += surprise.value;
-            let by_mean = weight * surprise.by_mean;
-            piece.residuals[idx] = by_mean;
-            rows.by_variances[idx] = weight * surprise.by_variance;
-            piece.offsets[variable] -= step * by_mean;
-            piece.log_scales[variable] += weight * surprise.by_log_scale;
-            if let Some(out) = rows.by_extra.drift.get_mut(idx) {
-                *out = -step * by_mean;
-            }
-            if let Some(out) = rows.by_extra.variance.get_mut(idx) {
-                *out = step * step * weight * surprise.by_variance;
-            }
-            if let Some(out) = rows.by_extra.log_scale.get_mut(idx) {
-                *out = weight * surprise.by_log_scale;
-            }
-        }
-    }
-    piece.surprise = weight * sum;
+        },
+    );
 }
 
 /// Adds the pieces up in their order.
-fn add_pieces(pieces: Vec<Piece>, transition: &Transition<'_>, grads: &mut TransitionGrads) -> f64 {
+fn add_pieces(pieces: &[Piece], transition: &Transition<'_>, grads: &mut TransitionGrads) -> f64 {
     let d = transition.n_variables;
     for (buffer, len) in [
         (&mut grads.offsets, d),

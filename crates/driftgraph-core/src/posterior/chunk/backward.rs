@@ -157,7 +157,8 @@ impl<R: Real> Chunk<'_, R> {
         let messages = SweptMessages { all: &work.prior_messages, n_points, first };
         let strengths = &work.drift_strengths[edges.clone()];
         let grad_strengths = &mut work.grad_drift_strengths[edges];
-        let messages = (messages, &mut work.grad_prior_messages[..]);
+        let from = first * function.sizes().embedding;
+        let messages = (messages, &mut work.grad_prior_messages[from..], n_points);
         function.aggregate_swept_backward((strengths, grad_strengths), messages, adjoints, rows);
     }
 

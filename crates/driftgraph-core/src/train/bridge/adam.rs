@@ -34,26 +34,34 @@ pub(super) fn adam_step(
     (first, second): (&mut [f64], &mut [f64]),
     parameters: &mut [f64],
 ) {
-    let rate = rate / correction.first;
-    let root = correction.second.sqrt();
     let chunks = (parameters.par_chunks_mut(CHUNK))
         .zip(gradient.par_chunks(CHUNK))
         .zip(first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK)));
-    chunks.for_each(|((parameters, gradient), (first, second))| {
+    chunks.for_each(|((parameters, gradient), moments)| {
         vectorised(
             #[inline(always)]
-            || {
-                let moments = first.iter_mut().zip(second.iter_mut());
-                for ((parameter, &grad), (first, second)) in
-                    parameters.iter_mut().zip(gradient).zip(moments)
-                {
-                    *first = BETA_1 * *first + (1.0 - BETA_1) * grad;
-                    *second = BETA_2 * *second + (1.0 - BETA_2) * grad * grad;
-                    *parameter -= rate * *first / (second.sqrt() / root + EPSILON);
-                }
-            },
+            || step_entries((rate, correction), gradient, moments, parameters),
         );
     });
+}
+
+/// The step itself, entry by entry.
+#[expect(clippy::inline_always, reason = "called inside vectorised loops")]
+#[inline(always)]
+fn step_entries(
+    (rate, correction): (f64, Correction),
+    gradient: &[f64],
+    (first, second): (&mut [f64], &mut [f64]),
+    parameters: &mut [f64],
+) {
+    let rate = rate / correction.first;
+    let root = correction.second.sqrt();
+    let moments = first.iter_mut().zip(second.iter_mut());
+    for ((parameter, &grad), (first, second)) in parameters.iter_mut().zip(gradient).zip(moments) {
+        *first = BETA_1 * *first + (1.0 - BETA_1) * grad;
+        *second = BETA_2 * *second + (1.0 - BETA_2) * grad * grad;
+        *parameter -= rate * *first / (second.sqrt() / root + EPSILON);
+    }
 }
 
 /// Rows of a buffer that learn only when a batch touches them, each with its own step count.
@@ -79,13 +87,23 @@ impl LazyMoments {
         parameters: &mut [f64],
     ) {
         let Some(n_columns) = gradient.len().checked_div(rows.len()) else { return };
-        for (&row, gradient) in rows.iter().zip(gradient.chunks_exact(n_columns)) {
-            self.n_steps[row] = self.n_steps[row].saturating_add(1);
-            let range = row * n_columns..(row + 1) * n_columns;
-            let moments = (&mut self.first[range.clone()], &mut self.second[range.clone()]);
-            let correction = Correction::after(self.n_steps[row]);
-            adam_step((rate, correction), gradient, moments, &mut parameters[range]);
-        }
+        // Most rows of a batch have seen as many steps as the row before.
+        let mut known = (0, Correction::after(0));
+        vectorised(
+            #[inline(always)]
+            || {
+                for (&row, gradient) in rows.iter().zip(gradient.chunks_exact(n_columns)) {
+                    let n_steps = self.n_steps[row].saturating_add(1);
+                    self.n_steps[row] = n_steps;
+                    if known.0 != n_steps {
+                        known = (n_steps, Correction::after(n_steps));
+                    }
+                    let range = row * n_columns..(row + 1) * n_columns;
+                    let moments = (&mut self.first[range.clone()], &mut self.second[range.clone()]);
+                    step_entries((rate, known.1), gradient, moments, &mut parameters[range]);
+                }
+            },
+        );
     }
 }
 

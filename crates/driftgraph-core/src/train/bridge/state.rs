@@ -18,8 +18,8 @@ pub struct BridgeState {
     pub parameters: Vec<f64>,
     /// Parameters of the paths.
     pub paths: LocalValues,
-    /// Estimates of the ELBO with the whole prior, one per step that succeeded.
-    pub elbo_history: Vec<f64>,
+    /// Estimate of the ELBO in the last step that succeeded.
+    pub last_elbo: Option<f64>,
     /// Steps that were undone because something was not finite.
     pub n_undone: u64,
     /// Whether the last finished cycle changed next to nothing.
@@ -28,8 +28,8 @@ pub struct BridgeState {
     pub(super) rate_factor: f64,
     /// Undone steps in a row.
     pub(super) n_failed: u32,
-    /// Edge probabilities and length of the history at the start of the cycle's window.
-    pub(super) window: Option<(Vec<f64>, usize)>,
+    /// What the cycle is judged by, once it has come so far.
+    pub(super) window: Option<Window>,
     /// How to take back the last step, in case it led to something that is not finite.
     undo: Option<Undo>,
     first_moments: Vec<f64>,
@@ -40,8 +40,17 @@ pub struct BridgeState {
     correlation_moments: LazyMoments,
 }
 
-/// What a step changed, kept to undo it.
+/// The last part of a cycle, over which changes are judged.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Window {
+    /// Edge probabilities at its start.
+    pub(super) probabilities: Vec<f64>,
+    /// Estimates of the ELBO, one per step that succeeded.
+    pub(super) elbos: Vec<f64>,
+}
+
+/// What a step changed, kept to undo it.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Undo {
     parameters: Vec<f64>,
     points: Vec<usize>,
@@ -61,7 +70,7 @@ impl BridgeState {
         Self {
             step: 0,
             cycle,
-            elbo_history: Vec::new(),
+            last_elbo: None,
             n_undone: 0,
             converged: false,
             rate_factor: 1.0,
@@ -80,6 +89,8 @@ impl BridgeState {
     }
 
     /// One step of Adam for the process and for the rows of the batch.
+    ///
+    /// The buffers of the step before are used again.
     pub(super) fn apply(
         &mut self,
         model: &BridgeModel,
@@ -87,9 +98,9 @@ impl BridgeState {
         batch: Batch,
         work: &Workspace,
     ) {
-        let before = self.parameters.clone();
-        let mut rows = LocalValues::default();
-        rows.gather(&self.paths, &batch, model.n_variables());
+        let mut undo = self.undo.take().unwrap_or_default();
+        undo.parameters.clone_from(&self.parameters);
+        undo.rows.gather(&self.paths, &batch, model.n_variables());
         self.n_updates = self.n_updates.saturating_add(1);
         let correction = Correction::after(self.n_updates);
         let share = self.rate_factor * self.cycle.rate(self.step);
@@ -115,7 +126,7 @@ impl BridgeState {
         }
         self.apply_rows(rates.paths * share, &batch, work);
         let Batch { points, spreads, .. } = batch;
-        self.undo = Some(Undo { parameters: before, points, spreads, rows });
+        self.undo = Some(Undo { points, spreads, ..undo });
     }
 
     fn apply_rows(&mut self, rate: f64, batch: &Batch, work: &Workspace) {

@@ -6,8 +6,9 @@ use super::cycle::Cycle;
 use super::error::{BridgeError, Divergence};
 use super::noise_rule::NoiseMoments;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
-use super::state::BridgeState;
+use super::state::{BridgeState, Window};
 use crate::graph::prior::EdgePrior;
+use crate::nn::kernels::vectorised;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::batch::Batch;
@@ -111,7 +112,7 @@ impl BridgeTrainer {
         let BridgePosterior { layout, values } = posterior;
         let cycle = Cycle::first(chosen.schedule_steps);
         let state = BridgeState::new(parameters, values, layout.n_variables(), cycle);
-        let batch_steps = (chosen.batch_numbers / layout.n_variables()).max(MIN_BATCH_STEPS);
+        let batch_steps = batch_steps(chosen, layout.n_variables());
         Ok(Self {
             variables: data.variables().to_vec(),
             standardizer,
@@ -166,6 +167,11 @@ impl BridgeTrainer {
     /// Grids and observed values.
     pub fn layout(&self) -> &BridgeLayout {
         &self.layout
+    }
+
+    /// Number of batches that every step of all series is dealt into.
+    pub fn n_batches(&self) -> usize {
+        self.n_batches
     }
 
     /// What the data say about observation noise.
@@ -240,7 +246,10 @@ impl BridgeTrainer {
                 let rates = (&chosen.rates, chosen.min_scale);
                 self.state.apply(&self.model, rates, batch, &self.work);
                 self.state.n_failed = 0;
-                self.state.elbo_history.push(terms.elbo());
+                self.state.last_elbo = Some(terms.elbo());
+                if let Some(window) = &mut self.state.window {
+                    window.elbos.push(terms.elbo());
+                }
                 (terms, None)
             }
             Err(term) => {
@@ -250,7 +259,7 @@ impl BridgeTrainer {
                         step,
                         term,
                         attempts: self.state.n_failed,
-                        last_finite_elbo: self.state.elbo_history.last().copied(),
+                        last_finite_elbo: self.state.last_elbo,
                     };
                     return Err(BridgeError::Diverged { divergence, last_good: None });
                 }
@@ -296,8 +305,7 @@ impl BridgeTrainer {
         }
         let local = &self.work.local_grads;
         let all = [&self.work.grads, &local.means, &local.log_deviations, &local.correlations];
-        let finite = all.iter().all(|grads| grads.iter().all(|grad| grad.is_finite()));
-        if finite { Ok(terms) } else { Err("gradient") }
+        if all.iter().all(|grads| all_finite(grads)) { Ok(terms) } else { Err("gradient") }
     }
 
     /// The batch of this step, a function of seed and step alone, and what it stands for.
@@ -314,7 +322,8 @@ impl BridgeTrainer {
 
     fn open_window(&mut self) {
         if self.state.step == self.state.cycle.window_start() {
-            self.state.window = Some((self.edge_probabilities(), self.state.elbo_history.len()));
+            let probabilities = self.edge_probabilities();
+            self.state.window = Some(Window { probabilities, elbos: Vec::new() });
         }
     }
 
@@ -322,16 +331,30 @@ impl BridgeTrainer {
     fn finish_cycle(&mut self) {
         let chosen = self.settings.get();
         let (elbo_tolerance, edge_tolerance) = (chosen.elbo_tolerance, chosen.edge_tolerance);
-        if let Some((before, start)) = self.state.window.take() {
+        if let Some(window) = self.state.window.take() {
             let now = self.edge_probabilities();
-            let change: f64 = before.iter().zip(&now).map(|(a, b)| (a - b).abs()).sum();
+            let change: f64 =
+                window.probabilities.iter().zip(&now).map(|(a, b)| (a - b).abs()).sum();
             // Relative to the edges there are: most pairs never change anything.
             let edges = now.iter().sum::<f64>().max(1.0);
-            let elbo_change = relative_change(&self.state.elbo_history[start..]);
+            let elbo_change = relative_change(&window.elbos);
             self.state.converged = change / edges < edge_tolerance && elbo_change < elbo_tolerance;
         }
         self.state.cycle = self.state.cycle.next();
     }
+}
+
+/// Steps of series per training step, about.
+pub(super) fn batch_steps(settings: &BridgeSettings, n_variables: usize) -> usize {
+    (settings.batch_numbers / n_variables).max(MIN_BATCH_STEPS)
+}
+
+/// Whether no value is infinite or `NaN`: no early end, so that the loop vectorises.
+fn all_finite(values: &[f64]) -> bool {
+    vectorised(
+        #[inline(always)]
+        || !values.iter().fold(false, |found, value| found | !value.is_finite()),
+    )
 }
 
 /// Change from the first to the last third of values, relative to their magnitude.

@@ -31,10 +31,21 @@ impl<R: Real> SweptNode<'_, R> {
         work: &mut SweepWorkspace<R>,
         grad_inputs: &mut [R],
     ) {
-        let NodeSizes { embedding: e, width, .. } = self.function.sizes;
-        let n = inputs.len();
         // Cheaper to compute again than to keep for all points.
         self.hidden_layers(inputs, work);
+        self.backward_after_messages(grads, grad_messages, work, grad_inputs);
+    }
+
+    /// The same with the buffers of [`messages`](Self::messages), untouched since.
+    pub fn backward_after_messages(
+        &self,
+        grads: &mut [R],
+        grad_messages: &[R],
+        work: &mut SweepWorkspace<R>,
+        grad_inputs: &mut [R],
+    ) {
+        let NodeSizes { embedding: e, width, .. } = self.function.sizes;
+        let n = work.inputs.len();
         work.messages.resize(n * e, R::ZERO);
         for (grad, &point) in work.messages.chunks_exact_mut(e).zip(&work.order) {
             grad.copy_from_slice(&grad_messages[point * e..(point + 1) * e]);

@@ -10,7 +10,6 @@ use crate::posterior::bridge::gated::{GatedAdjoints, GatedMoments};
 use crate::posterior::bridge::layout::BridgeLayout;
 use crate::posterior::bridge::linalg::log_det_and_inverse;
 use crate::posterior::bridge::moments::{StepMoments, exact_moments, exact_moments_backward};
-use crate::posterior::bridge::observation::expected_log_density;
 use crate::posterior::bridge::sampled::{sampled_moments, sampled_moments_backward};
 use crate::posterior::bridge::structure::Pass;
 use crate::posterior::bridge::transition::{
@@ -63,12 +62,13 @@ impl BridgeModel {
         layout: &BridgeLayout,
         (batch, pass): (&Batch, &Pass),
         (parameters, local): (&[f64], &LocalValues),
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
     ) -> Option<ElboTerms> {
         let d = self.n_variables();
         work.grads.clear();
         work.grads.resize(parameters.len(), 0.0);
         work.values.gather(local, batch, d);
+        work.spreads.fill(&work.values);
         work.local_grads.reset(batch.points.len(), batch.spreads.len(), d);
         let mut terms = ElboTerms::default();
         self.observations(layout, (batch, pass.weight), parameters, work, &mut terms);
@@ -83,43 +83,11 @@ impl BridgeModel {
         Some(terms)
     }
 
-    fn observations(
-        &self,
-        layout: &BridgeLayout,
-        (batch, weight): (&Batch, f64),
-        parameters: &[f64],
-        work: &mut Workspace,
-        terms: &mut ElboTerms,
-    ) {
-        let d = self.n_variables();
-        let log_noise = self.log_noise.of(parameters);
-        let deviations: Vec<f64> = work.values.log_deviations.iter().map(|log| log.exp()).collect();
-        for (point, spread) in batch.observed_points() {
-            let observed = layout.observed_row(batch.points[point]);
-            for variable in (0..d).filter(|&variable| !observed[variable].is_nan()) {
-                let (at, spread) = (point * d + variable, spread * d + variable);
-                let law = (work.values.means[at], deviations[spread]);
-                let found = expected_log_density(
-                    self.structure.noise,
-                    observed[variable],
-                    law,
-                    log_noise[variable],
-                );
-                terms.log_likelihood += weight * found.value;
-                work.local_grads.means[at] -= weight * found.by_mean;
-                work.local_grads.log_deviations[spread] -= weight * found.by_log_deviation;
-                if self.structure.learn_noise {
-                    self.log_noise.of_mut(&mut work.grads)[variable] -= weight * found.by_log_scale;
-                }
-            }
-        }
-    }
-
-    fn initial_law_kl(
+    fn initial_law_kl<R>(
         &self,
         (batch, weight): (&Batch, f64),
         parameters: &[f64],
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
         terms: &mut ElboTerms,
     ) {
         let d = self.n_variables();
@@ -150,37 +118,40 @@ impl BridgeModel {
         layout: &BridgeLayout,
         (batch, pass): (&Batch, &Pass),
         parameters: &[f64],
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
     ) -> Option<f64> {
-        let scales = &self.increment_scales;
+        let place = (&self.increment_scales[..], batch);
         if !self.is_sampled() {
-            exact_moments(layout, scales, batch, &work.values, &mut work.moments);
+            let paths = (&work.values, &work.spreads);
+            exact_moments(layout, place, paths, &mut work.moments);
             let kl = self.steps_kl(pass.weight, parameters, &Extra::default(), work)?;
-            let pair = (&work.values, &work.moments);
             let (by_moments, local) = (&work.transition.moments, &mut work.local_grads);
-            exact_moments_backward(layout, scales, batch, pair, by_moments, local);
+            exact_moments_backward(layout, place, &work.spreads, by_moments, local);
             return Some(kl);
         }
-        let place = (&scales[..], batch);
         let draw = (pass.seed, pass.draw);
-        let sampled = sampled_moments(layout, place, &work.values, draw, &mut work.moments);
-        let (mut neural, extra) = self.neural_forward::<R>(parameters, pass, work, &sampled.states);
-        let kl = self.steps_kl(pass.weight, parameters, &extra, work)?;
+        let mut sampled = std::mem::take(&mut work.sampled);
+        let out = (&mut sampled, &mut work.moments);
+        sampled_moments(layout, place, (&work.values, &work.spreads), draw, out);
+        let mut neural = std::mem::take(&mut work.neural);
+        self.neural_forward(parameters, pass, (&work.lagged, &sampled.states), &mut neural);
+        let kl = self.steps_kl(pass.weight, parameters, &neural.extra, work)?;
         let by_extra = std::mem::take(&mut work.transition.extra);
-        let by_states = self.neural_backward(parameters, &mut neural, &by_extra, work);
-        let values = (&work.values, &work.moments, &sampled);
-        let adjoints = (&work.transition.moments, &by_states[..]);
-        sampled_moments_backward(place, values, adjoints, &mut work.local_grads);
+        self.neural_backward(parameters, &mut neural, &by_extra, work);
+        let paths = (&work.spreads, &work.moments, &sampled);
+        let adjoints = (&work.transition.moments, &neural.by_states[..]);
+        sampled_moments_backward(place, paths, adjoints, &mut work.local_grads);
+        (work.sampled, work.neural, work.transition.extra) = (sampled, neural, by_extra);
         Some(kl)
     }
 
     /// The step KLs given the moments, and the gradient by them.
-    fn steps_kl(
+    fn steps_kl<R>(
         &self,
         weight: f64,
         parameters: &[f64],
         extra: &Extra,
-        work: &mut Workspace,
+        work: &mut Workspace<R>,
     ) -> Option<f64> {
         let d = self.n_variables();
         work.transition.lagged.reset(d * d);
@@ -215,7 +186,7 @@ impl BridgeModel {
         self.log_diffusions.of_mut(grads).copy_from_slice(&from.log_scales);
     }
 
-    fn graph_kl(&self, prior_weight: f64, parameters: &[f64], work: &mut Workspace) -> f64 {
+    fn graph_kl<R>(&self, prior_weight: f64, parameters: &[f64], work: &mut Workspace<R>) -> f64 {
         let prior = (&self.lagged_prior, prior_weight);
         let pair = (parameters, &mut work.grads[..]);
         let mut kl = self.lagged.backward(pair, prior, &work.lagged, &work.transition.lagged);

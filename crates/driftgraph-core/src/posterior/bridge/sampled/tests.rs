@@ -86,7 +86,7 @@ fn gradients_agree_with_central_differences_for_given_samples() {
     ] {
         let case = Case::new(3, structure, &EdgePrior::new(3, 0.0));
         let pass = Pass { weight: 1.5, draw: 2, ..Pass::WHOLE };
-        let loss = |parameters: &[f64], paths: &LocalValues, work: &mut Workspace| {
+        let loss = |parameters: &[f64], paths: &LocalValues, work: &mut Workspace<f64>| {
             let (values, place) = ((parameters, paths), (&case.batch, &pass));
             -case.model.evaluate_in::<f64>(&case.layout, place, values, work).unwrap().elbo()
         };

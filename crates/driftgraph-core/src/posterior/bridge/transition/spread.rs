@@ -1,65 +1,102 @@
 //! The part of the residuals' variances that steps with the same spread share.
 
 use super::{Transition, TransitionGrads};
-use crate::nn::kernels::{View, add_into, add_product, product};
+use crate::nn::kernels::{View, add_into, add_product, product, vectorised};
 use crate::posterior::bridge::moments::StepMoments;
+
+/// Buffers `[spread, variable]`, kept from one evaluation to the next.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SpreadWork {
+    /// The shared part of the residuals' variances.
+    pub(super) variances: Vec<f64>,
+    by_spread: Vec<f64>,
+}
 
 /// The part of the residuals' variances that steps with the same spread share.
 pub(super) fn spread_variances(
     transition: &Transition<'_>,
     moments: &StepMoments,
     n_spreads: usize,
-) -> Vec<f64> {
+    work: &mut SpreadWork,
+) {
     let d = transition.n_variables;
     let view = |rows| View::new(rows, n_spreads, d);
     let matrix = |entries| View::new(entries, d, d);
-    let mut out = vec![0.0; n_spreads * d];
-    product(&mut out, d, view(&moments.input_variances), matrix(&transition.lagged.second));
+    let out = &mut work.variances;
+    out.resize(n_spreads * d, 0.0);
+    product(out, d, view(&moments.input_variances), matrix(&transition.lagged.second));
     if let Some(instant) = transition.instant {
         let by_second = matrix(&instant.remaining_second);
-        add_product(&mut out, d, view(&moments.increment_variances), by_second);
+        add_product(out, d, view(&moments.increment_variances), by_second);
         let doubled: Vec<f64> = moments.covariances.iter().map(|cov| -2.0 * cov).collect();
-        add_product(&mut out, d, view(&doubled), matrix(&instant.remaining_by_lagged));
+        add_product(out, d, view(&doubled), matrix(&instant.remaining_by_lagged));
     } else {
         let diagonal: Vec<f64> = transition.lagged.mean.iter().step_by(d + 1).copied().collect();
-        for idx in 0..out.len() {
-            let covariance = moments.covariances[idx] * diagonal[idx % d];
-            out[idx] += moments.increment_variances[idx] - 2.0 * covariance;
-        }
+        vectorised(
+            #[inline(always)]
+            || {
+                let own = moments.increment_variances.chunks_exact(d);
+                let rows =
+                    out.chunks_exact_mut(d).zip(own).zip(moments.covariances.chunks_exact(d));
+                for ((out, variances), covariances) in rows {
+                    for v in 0..d {
+                        out[v] += variances[v] - 2.0 * covariances[v] * diagonal[v];
+                    }
+                }
+            },
+        );
     }
-    out
 }
 
 pub(super) fn spread_variances_backward(
     transition: &Transition<'_>,
     moments: &StepMoments,
-    by_variances: &[f64],
+    (by_variances, work): (&[f64], &mut SpreadWork),
     grads: &mut TransitionGrads,
 ) {
     let d = transition.n_variables;
     let n_spreads = moments.log_variances.len() / d;
-    let mut by_spread = vec![0.0; n_spreads * d];
-    for (row, &spread) in moments.spread_of.iter().enumerate() {
-        let sums = &mut by_spread[spread * d..(spread + 1) * d];
-        add_into(sums, &by_variances[row * d..(row + 1) * d]);
-        for value in &mut grads.moments.log_variances[spread * d..(spread + 1) * d] {
-            // The entropy of the posterior's step, which is not a part of the surprise.
-            *value -= 0.5 * transition.weight;
-        }
-    }
+    let by_spread = &mut work.by_spread;
+    by_spread.clear();
+    by_spread.resize(n_spreads * d, 0.0);
+    vectorised(
+        #[inline(always)]
+        || {
+            for (row, &spread) in moments.spread_of.iter().enumerate() {
+                let sums = &mut by_spread[spread * d..(spread + 1) * d];
+                add_into(sums, &by_variances[row * d..(row + 1) * d]);
+                for value in &mut grads.moments.log_variances[spread * d..(spread + 1) * d] {
+                    // The entropy of the posterior's step, which is not a part of the surprise.
+                    *value -= 0.5 * transition.weight;
+                }
+            }
+        },
+    );
     let view = |rows| View::new(rows, n_spreads, d);
     let matrix = |entries| View::new(entries, d, d);
-    let by_spread_view = view(&by_spread);
+    let by_spread_view = view(by_spread);
     let out = &mut grads.moments;
     product(&mut out.input_variances, d, by_spread_view, matrix(&transition.lagged.second).t());
     let input_variances = view(&moments.input_variances);
     add_product(&mut grads.lagged.second, d, input_variances.t(), by_spread_view);
     let Some(instant) = transition.instant else {
-        for idx in 0..by_spread.len() {
-            let diagonal = idx % d * (d + 1);
-            out.increment_variances[idx] = by_spread[idx];
-            out.covariances[idx] = -2.0 * transition.lagged.mean[diagonal] * by_spread[idx];
-            grads.lagged.mean[diagonal] -= 2.0 * moments.covariances[idx] * by_spread[idx];
+        out.increment_variances.copy_from_slice(by_spread);
+        let diagonal: Vec<f64> = transition.lagged.mean.iter().step_by(d + 1).copied().collect();
+        let mut by_diagonal = vec![0.0; d];
+        vectorised(
+            #[inline(always)]
+            || {
+                let rows = by_spread.chunks_exact(d).zip(out.covariances.chunks_exact_mut(d));
+                for ((by, out), covariances) in rows.zip(moments.covariances.chunks_exact(d)) {
+                    for v in 0..d {
+                        out[v] = -2.0 * diagonal[v] * by[v];
+                        by_diagonal[v] -= 2.0 * covariances[v] * by[v];
+                    }
+                }
+            },
+        );
+        for (v, by) in by_diagonal.iter().enumerate() {
+            grads.lagged.mean[v * (d + 1)] += by;
         }
         return;
     };

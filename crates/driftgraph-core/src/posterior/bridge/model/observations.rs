@@ -1,0 +1,112 @@
+//! The expected log likelihood of a batch's observations, and its gradient.
+
+use super::{BridgeModel, Workspace};
+use crate::nn::kernels::vectorised;
+use crate::nn::real::Real;
+use crate::objective::elbo::ElboTerms;
+use crate::objective::observation::ObservationNoise;
+use crate::posterior::bridge::batch::Batch;
+use crate::posterior::bridge::layout::BridgeLayout;
+use crate::posterior::bridge::observation::expected_log_density;
+
+impl BridgeModel {
+    pub(super) fn observations<R>(
+        &self,
+        layout: &BridgeLayout,
+        (batch, weight): (&Batch, f64),
+        parameters: &[f64],
+        work: &mut Workspace<R>,
+        terms: &mut ElboTerms,
+    ) {
+        terms.log_likelihood += match self.structure.noise {
+            ObservationNoise::Gaussian => {
+                self.gaussian_observations(layout, (batch, weight), parameters, work)
+            }
+            ObservationNoise::Laplace => {
+                self.observations_by_cell(layout, (batch, weight), parameters, work)
+            }
+        };
+    }
+
+    /// Cell by cell, for any law.
+    fn observations_by_cell<R>(
+        &self,
+        layout: &BridgeLayout,
+        (batch, weight): (&Batch, f64),
+        parameters: &[f64],
+        work: &mut Workspace<R>,
+    ) -> f64 {
+        let d = self.n_variables();
+        let log_noise = self.log_noise.of(parameters);
+        let mut sum = 0.0;
+        for (point, spread) in batch.observed_points() {
+            let observed = layout.observed_row(batch.points[point]);
+            for variable in (0..d).filter(|&variable| !observed[variable].is_nan()) {
+                let (at, spread) = (point * d + variable, spread * d + variable);
+                let law = (work.values.means[at], work.spreads.deviations[spread]);
+                let found = expected_log_density(
+                    self.structure.noise,
+                    observed[variable],
+                    law,
+                    log_noise[variable],
+                );
+                sum += found.value;
+                work.local_grads.means[at] -= weight * found.by_mean;
+                work.local_grads.log_deviations[spread] -= weight * found.by_log_deviation;
+                if self.structure.learn_noise {
+                    self.log_noise.of_mut(&mut work.grads)[variable] -= weight * found.by_log_scale;
+                }
+            }
+        }
+        weight * sum
+    }
+
+    /// The same for normal noise, row by row: sums over cells are kept per variable.
+    fn gaussian_observations<R>(
+        &self,
+        layout: &BridgeLayout,
+        (batch, weight): (&Batch, f64),
+        parameters: &[f64],
+        work: &mut Workspace<R>,
+    ) -> f64 {
+        let d = self.n_variables();
+        let log_noise = self.log_noise.of(parameters);
+        let precisions: Vec<f64> = log_noise.iter().map(|&log| Real::exp(-2.0 * log)).collect();
+        let (mut counts, mut squares) = (vec![0.0; d], vec![0.0; d]);
+        let (means, deviations) = (&work.values.means, &work.spreads.deviations);
+        let grads = &mut work.local_grads;
+        vectorised(
+            #[inline(always)]
+            || {
+                for (point, spread) in batch.observed_points() {
+                    let observed = &layout.observed_row(batch.points[point])[..d];
+                    let (at, spread) = (point * d..(point + 1) * d, spread * d..(spread + 1) * d);
+                    let (means, by_means) = (&means[at.clone()], &mut grads.means[at]);
+                    let deviations = &deviations[spread.clone()];
+                    let by_deviations = &mut grads.log_deviations[spread];
+                    for v in 0..d {
+                        // A cell that was not observed counts nothing.
+                        let (seen, observed) =
+                            if observed[v].is_nan() { (0.0, 0.0) } else { (1.0, observed[v]) };
+                        let residual = seen * (observed - means[v]);
+                        let scaled = residual * precisions[v];
+                        let spread = seen * deviations[v] * deviations[v] * precisions[v];
+                        counts[v] += seen;
+                        squares[v] += residual * scaled + spread;
+                        by_means[v] -= weight * scaled;
+                        by_deviations[v] += weight * spread;
+                    }
+                }
+            },
+        );
+        let mut sum = 0.0;
+        for v in 0..d {
+            let constant = log_noise[v] + 0.5 * std::f64::consts::TAU.ln();
+            sum -= 0.5 * squares[v] + counts[v] * constant;
+            if self.structure.learn_noise {
+                self.log_noise.of_mut(&mut work.grads)[v] -= weight * (squares[v] - counts[v]);
+            }
+        }
+        weight * sum
+    }
+}
