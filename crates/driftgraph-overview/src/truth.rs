@@ -53,9 +53,9 @@ fn method(
         name: name.to_owned(),
         with_self_edges: metrics(SelfEdges::Kept)?,
         without_self_edges: metrics(SelfEdges::Dropped)?,
-        roc: thinned(roc.iter().map(|point| [point.fpr, point.tpr]).collect()),
+        roc: thinned(roc.iter().map(|point| [point.fpr, point.tpr])),
         precision_recall: thinned(
-            precision_recall.iter().map(|point| [point.recall, point.precision]).collect(),
+            precision_recall.iter().map(|point| [point.recall, point.precision]),
         ),
     })
 }
@@ -73,9 +73,9 @@ fn metrics_view(ranked: &GraphMetrics, cut: &GraphMetrics) -> MetricsView {
 }
 
 /// Some points of a curve, both ends among them, to a ten-thousandth.
-fn thinned(points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
+fn thinned(points: impl ExactSizeIterator<Item = [f64; 2]>) -> Vec<[f64; 2]> {
     let last = points.len().saturating_sub(1);
     let every = points.len().div_ceil(MOST_POINTS).max(1);
-    let kept = points.iter().enumerate().filter(|(idx, _)| idx % every == 0 || *idx == last);
+    let kept = points.enumerate().filter(|(idx, _)| idx % every == 0 || *idx == last);
     kept.map(|(_, point)| point.map(|share| (1e4 * share).round() / 1e4)).collect()
 }

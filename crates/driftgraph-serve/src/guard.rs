@@ -28,8 +28,7 @@ impl Guard {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes)
             .map_err(|error| ServeError::NoRandomness { reason: error.to_string() })?;
-        let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { port, token })
+        Ok(Self { port, token: format!("{:032x}", u128::from_be_bytes(bytes)) })
     }
 
     /// The address to open.

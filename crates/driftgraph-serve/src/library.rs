@@ -10,7 +10,9 @@ use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_data::{Loaded, ReadOptions, load};
 use driftgraph_overview::{OverviewOptions, overview};
 use driftgraph_report::view::ReportView;
-use driftgraph_run::{Asked, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume};
+use driftgraph_run::{
+    Asked, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
@@ -20,6 +22,8 @@ use crate::live::LiveFit;
 const UPLOADS: &str = "uploads";
 /// Says that a fit was stopped by the user, and is not to go on by itself.
 const STOPPED: &str = "stopped-by-user";
+/// Names of the variables of a fit that was begun on the page.
+const VARIABLES: &str = "variables.json";
 /// A fit that dies loses at most so much.
 const CHECKPOINT_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -134,7 +138,7 @@ impl Library {
         let problem = lock(&self.problems).get(name).cloned();
         let standing = if live {
             Standing::Running
-        } else if folder.ending().as_deref() == Some("finished") {
+        } else if is_finished(&folder) {
             Standing::Finished
         } else if problem.is_some() {
             Standing::Failed
@@ -147,16 +151,8 @@ impl Library {
             standing,
             has_model,
             problem,
-            variables: self.variables(&folder),
+            variables: variables(&folder).unwrap_or_default(),
         })
-    }
-
-    fn variables(&self, folder: &RunFolder) -> Vec<String> {
-        let names = || -> Option<Vec<String>> {
-            let file = folder.path().join("variables.json");
-            serde_json::from_slice(&fs::read(file).ok()?).ok()
-        };
-        names().unwrap_or_default()
     }
 
     pub(crate) fn live(&self, name: &str) -> Option<Arc<LiveFit>> {
@@ -176,7 +172,7 @@ impl Library {
         }
         let names = serde_json::to_string(loaded.data.variables()).expect("names are plain text");
         fs::create_dir_all(&folder)
-            .and_then(|()| fs::write(folder.join("variables.json"), names))
+            .and_then(|()| fs::write(folder.join(VARIABLES), names))
             .map_err(|error| Refusal::unusable(&error))?;
         let job = FitJob {
             loaded,
@@ -219,7 +215,7 @@ impl Library {
     pub(crate) fn resume_cut_off(self: &Arc<Self>) {
         for run in self.runs().into_iter().filter(|run| run.standing == Standing::Stopped) {
             let folder = self.folder.join(&run.name);
-            let of_the_page = folder.join("variables.json").is_file();
+            let of_the_page = folder.join(VARIABLES).is_file();
             let cut_off = !folder.join(STOPPED).exists() && folder.join("job.json").is_file();
             if of_the_page && cut_off {
                 // One that cannot go on shows its reason in the list.
@@ -282,6 +278,22 @@ impl Library {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no thread panics while it holds this lock")
+}
+
+/// Names of the variables, where the fit was begun on the page.
+fn variables(folder: &RunFolder) -> Option<Vec<String>> {
+    serde_json::from_slice(&fs::read(folder.path().join(VARIABLES)).ok()?).ok()
+}
+
+/// Whether the run in a folder came to its end.
+fn is_finished(folder: &RunFolder) -> bool {
+    #[derive(Deserialize)]
+    struct Record {
+        ending: String,
+    }
+    let record = fs::read(folder.run_file()).ok();
+    let record = record.and_then(|text| serde_json::from_slice::<Record>(&text).ok());
+    record.is_some_and(|record| record.ending == Ending::Finished.name())
 }
 
 /// Whether a name is one file or folder and nothing else.

@@ -20,8 +20,9 @@ pub(crate) const RUN_SCRIPT: &str = include_str!("../assets/run.js");
 const MOST_DIFFERENCES: usize = 40;
 
 fn shell(title: &str, body: &str, scripts: &[&str]) -> String {
-    let scripts: String =
-        scripts.iter().map(|name| format!("<script src=\"/assets/{name}\"></script>\n")).collect();
+    let scripts = scripts
+        .iter()
+        .fold(String::new(), |all, name| all + "<script src=\"/assets/" + name + "\"></script>\n");
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -116,23 +117,22 @@ fn differences(first: &ReportView, second: &ReportView) -> String {
     let gap = |[a, b]: [f64; 2]| (b - a).abs();
     rows.sort_by(|a, b| gap(b.1).total_cmp(&gap(a.1)));
     rows.truncate(MOST_DIFFERENCES);
-    let rows: String = rows
-        .iter()
-        .map(|((source, target), [a, b])| {
-            format!(
-                "<tr><td class=\"variable\">{}</td><td class=\"variable\">{}</td><td class=\"number\">{a:.2}</td>\
-                 <td class=\"number\">{b:.2}</td><td class=\"number\">{}</td></tr>",
-                escaped_text(source),
-                escaped_text(target),
-                format!("{:+.2}", b - a).replace('-', "−")
-            )
-        })
-        .collect();
+    let mut body = String::new();
+    for ((source, target), [a, b]) in rows {
+        let difference = format!("{:+.2}", b - a).replace('-', "−");
+        let _ = write!(
+            body,
+            "<tr><td class=\"variable\">{}</td><td class=\"variable\">{}</td><td class=\"number\">{a:.2}</td>\
+             <td class=\"number\">{b:.2}</td><td class=\"number\">{difference}</td></tr>",
+            escaped_text(source),
+            escaped_text(target),
+        );
+    }
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"table of differences\"><table><thead><tr>\
          <th scope=\"col\">source</th><th scope=\"col\">target</th><th scope=\"col\" class=\"number\">{}</th>\
          <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"number\">difference</th></tr></thead>\
-         <tbody>{rows}</tbody></table></div>",
+         <tbody>{body}</tbody></table></div>",
         escaped_text(&first.name),
         escaped_text(&second.name)
     )
