@@ -8,6 +8,7 @@ mod bench_bridge_large;
 mod bench_load;
 mod bench_simulate;
 mod bench_step;
+mod browser;
 mod docs_tables;
 mod equations;
 mod fuzz;
@@ -29,6 +30,8 @@ struct Cli {
 enum Command {
     /// Run every check: format, lints, tests, documentation, licences
     Test,
+    /// Look at reports in a real browser
+    Browser,
     /// Check that code and paper/EQUATIONS.md name the same equations
     Equations,
     /// Copy the tables of results/ into docs/accuracy.md
@@ -54,6 +57,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
+        Command::Browser => browser::check(),
         Command::Equations => equations::check(),
         Command::DocsTables { check } => docs_tables::run(check),
         Command::Fuzz { minutes, target } => fuzz::fuzz(minutes, target.as_deref()),

@@ -14,7 +14,9 @@ use driftgraph_data::edges::Orientation;
 use driftgraph_data::{Duplicates, ReadOptions};
 
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentName, Method};
-use crate::model_args::{ForecastArgs, GraphArgs, ImputeArgs, InterveneArgs, SimulateArgs};
+use crate::model_args::{
+    ForecastArgs, GraphArgs, ImputeArgs, InterveneArgs, ReportArgs, SimulateArgs,
+};
 use driftgraph_run::plan::BRIDGE;
 
 use crate::settings::SettingsArgs;
@@ -45,6 +47,8 @@ pub(crate) enum Command {
     Forecast(ForecastArgs),
     Impute(ImputeArgs),
     Intervene(InterveneArgs),
+    Report(ReportArgs),
+    Serve(ServeArgs),
     Score(ScoreArgs),
     Generate(GenerateArgs),
     Baseline(BaselineArgs),
@@ -66,6 +70,30 @@ pub(crate) struct DemoArgs {
     /// Most training steps of each fit [default: until converged]
     #[arg(long, value_name = "N")]
     pub(crate) steps: Option<u64>,
+}
+
+/// Use everything in the browser: load a table, watch the fit, look at the result, try interventions
+///
+/// Listens on this computer alone and answers only requests with the random token in the address that
+/// it prints. Ctrl-C ends it; a fit that was running goes on when it is started again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph serve
+  driftgraph serve runs --port 8080 --no-open")]
+pub(crate) struct ServeArgs {
+    /// Folder of the runs; made where it is missing
+    #[arg(value_name = "DIR", default_value = "driftgraph-runs")]
+    pub(crate) folder: PathBuf,
+    /// Port to listen on [default: a free one]
+    #[arg(long, value_name = "P", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    /// Print the address without opening a browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    /// Largest table that can be uploaded, in megabytes
+    #[arg(long, value_name = "MB", default_value_t = 200)]
+    pub(crate) max_upload: u64,
 }
 
 /// Say what was understood of a table, and every problem it has

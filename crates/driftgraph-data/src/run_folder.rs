@@ -56,6 +56,7 @@ impl RunFolder {
             self.edges_file(),
             self.model_file(),
             self.log_file(),
+            self.report_file(),
         ] {
             ignore_missing(fs::remove_file(file))?;
         }
@@ -80,6 +81,11 @@ impl RunFolder {
     /// One line of JSON per logged step.
     pub fn log_file(&self) -> PathBuf {
         self.path.join("log.jsonl")
+    }
+
+    /// The report of a fit that has ended.
+    pub fn report_file(&self) -> PathBuf {
+        self.path.join("report.html")
     }
 
     /// All parameters.

@@ -13,7 +13,7 @@ use driftgraph_run::{
 };
 
 use crate::args::FitArgs;
-use crate::commands::{load_data, table};
+use crate::commands::{load_data, report, table};
 use crate::output::short;
 use crate::printer;
 use crate::progress::{FitProgress, catch_interrupts};
@@ -39,7 +39,10 @@ pub(crate) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
     if let Err(JobError::Diverged { saved: Some(folder), .. }) = &result {
         printer::note(&format!("the last good model is in `{}`", folder.display()));
     }
-    tell(args, &result?)?;
+    let run = result?;
+    let report = threads.install(|| report::write(&run.folder));
+    tell(args, &run)?;
+    report.context("the run was saved, but its report was not written")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -113,9 +116,11 @@ fn tell(args: &FitArgs, run: &FinishedRun) -> anyhow::Result<()> {
         printer::note(&format!("go on with it: driftgraph fit --resume {folder}"));
     }
     printer::note(&format!(
-        "all edges, the model and pictures (edges.svg, graph.svg) are in `{folder}`\n\
+        "look at it: {}\n\
+         all edges, the model and pictures (edges.svg, graph.svg) are in `{folder}`\n\
          ask it: driftgraph graph {folder}, or simulate, forecast, impute, intervene\n\
-         compare with edges you know: driftgraph score {folder} --truth TRUTH.csv"
+         compare with edges you know: driftgraph score {folder} --truth TRUTH.csv",
+        run.folder.join(report::FILE).display()
     ));
     Ok(())
 }

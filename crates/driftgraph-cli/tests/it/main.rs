@@ -10,6 +10,7 @@ mod faults;
 mod fit;
 mod generate;
 mod help;
+mod report;
 mod resume;
 mod score;
 
