@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::{LearnedEdge, feedback_loops};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text, sign_word};
+use driftgraph_run::pictures::draw_graph;
 use serde_json::json;
 
 use crate::asking::with_run;
 use crate::commands::table;
 use crate::model_args::GraphArgs;
 use crate::output::{count, short, write_file};
-use crate::pictures::draw_graph;
+
 use crate::printer;
 
 /// Feedback loops shown on the terminal.

@@ -30,6 +30,8 @@ pub struct BridgeState {
     pub(super) n_failed: u32,
     /// Edge probabilities and length of the history at the start of the cycle's window.
     pub(super) window: Option<(Vec<f64>, usize)>,
+    /// How to take back the last step, in case it led to something that is not finite.
+    undo: Option<Undo>,
     first_moments: Vec<f64>,
     second_moments: Vec<f64>,
     n_updates: u32,
@@ -39,10 +41,11 @@ pub struct BridgeState {
 }
 
 /// What a step changed, kept to undo it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Undo {
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Undo {
     parameters: Vec<f64>,
-    batch: Batch,
+    points: Vec<usize>,
+    spreads: Vec<usize>,
     rows: LocalValues,
 }
 
@@ -64,6 +67,7 @@ impl BridgeState {
             rate_factor: 1.0,
             n_failed: 0,
             window: None,
+            undo: None,
             first_moments: vec![0.0; parameters.len()],
             second_moments: vec![0.0; parameters.len()],
             n_updates: 0,
@@ -75,16 +79,17 @@ impl BridgeState {
         }
     }
 
-    /// One step of Adam for the process and for the rows of the batch; returns how to undo it.
+    /// One step of Adam for the process and for the rows of the batch.
     pub(super) fn apply(
         &mut self,
         model: &BridgeModel,
         (rates, floor): (&Rates, f64),
         batch: Batch,
         work: &Workspace,
-    ) -> Undo {
-        let mut undo = Undo { parameters: self.parameters.clone(), ..Undo::default() };
-        undo.rows.gather(&self.paths, &batch, model.n_variables());
+    ) {
+        let before = self.parameters.clone();
+        let mut rows = LocalValues::default();
+        rows.gather(&self.paths, &batch, model.n_variables());
         self.n_updates = self.n_updates.saturating_add(1);
         let correction = Correction::after(self.n_updates);
         let share = self.rate_factor * self.cycle.rate(self.step);
@@ -109,8 +114,8 @@ impl BridgeState {
             }
         }
         self.apply_rows(rates.paths * share, &batch, work);
-        undo.batch = batch;
-        undo
+        let Batch { points, spreads, .. } = batch;
+        self.undo = Some(Undo { parameters: before, points, spreads, rows });
     }
 
     fn apply_rows(&mut self, rate: f64, batch: &Batch, work: &Workspace) {
@@ -124,23 +129,22 @@ impl BridgeState {
         }
     }
 
-    /// Puts back what a step changed, and halves the learning rates.
+    /// Puts back what the last step changed, and halves the learning rates.
     ///
     /// Adam's moments stay: they saw only finite gradients.
-    pub(super) fn undo(&mut self, undo: Option<Undo>, n_variables: usize) {
+    pub(super) fn undo(&mut self, n_variables: usize) {
         self.rate_factor *= 0.5;
         self.n_undone += 1;
         self.n_failed += 1;
-        let Some(undo) = undo else { return };
-        self.parameters = undo.parameters;
+        let Some(Undo { parameters, points, spreads, rows }) = self.undo.take() else { return };
+        self.parameters = parameters;
         let scatter = |values: &mut [f64], rows: &[usize], kept: &[f64]| {
             for (&row, kept) in rows.iter().zip(kept.chunks_exact(n_variables)) {
                 values[row * n_variables..(row + 1) * n_variables].copy_from_slice(kept);
             }
         };
-        let Undo { batch, rows, .. } = undo;
-        scatter(&mut self.paths.means, &batch.points, &rows.means);
-        scatter(&mut self.paths.log_deviations, &batch.spreads, &rows.log_deviations);
-        scatter(&mut self.paths.correlations, &batch.spreads, &rows.correlations);
+        scatter(&mut self.paths.means, &points, &rows.means);
+        scatter(&mut self.paths.log_deviations, &spreads, &rows.log_deviations);
+        scatter(&mut self.paths.correlations, &spreads, &rows.correlations);
     }
 }

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use super::cycle::Cycle;
-use super::error::BridgeError;
+use super::error::{BridgeError, Divergence};
 use super::noise_rule::NoiseMoments;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
-use super::state::{BridgeState, Undo};
+use super::state::BridgeState;
 use crate::graph::prior::EdgePrior;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::observation::ObservationNoise;
@@ -52,6 +52,8 @@ pub enum StopReason {
     StepLimit,
     /// The observer asked for it.
     Stopped,
+    /// No step was finite any more; what is left is the last good state.
+    Diverged,
 }
 
 /// A bridge fit in progress.
@@ -67,7 +69,6 @@ pub struct BridgeTrainer {
     n_batches: usize,
     epoch: Option<(u64, Epoch)>,
     work: Workspace,
-    undo: Option<Undo>,
 }
 
 impl BridgeTrainer {
@@ -122,7 +123,6 @@ impl BridgeTrainer {
             settings,
             epoch: None,
             work: Workspace::default(),
-            undo: None,
         })
     }
 
@@ -209,9 +209,9 @@ impl BridgeTrainer {
         loop {
             if self.state.step == self.state.cycle.end() {
                 self.finish_cycle();
-                if self.state.converged {
-                    return Ok(StopReason::Converged);
-                }
+            }
+            if self.state.converged {
+                return Ok(StopReason::Converged);
             }
             if self.state.step >= self.settings.max_steps() {
                 return Ok(StopReason::StepLimit);
@@ -230,25 +230,29 @@ impl BridgeTrainer {
         let (step, cycle) = (self.state.step, self.state.cycle);
         let seed = self.settings.get().seed;
         let prior_weight = cycle.prior_weight(step);
-        let evaluated = self.evaluate(&batch, &Pass { weight, prior_weight, seed, draw: step });
+        let mut evaluated = self.evaluate(&batch, &Pass { weight, prior_weight, seed, draw: step });
+        if self.settings.get().broken_steps.contains(&step) {
+            evaluated = Err("broken on purpose");
+        }
         let (terms, undone) = match evaluated {
             Ok(terms) => {
                 let chosen = self.settings.get();
                 let rates = (&chosen.rates, chosen.min_scale);
-                self.undo = Some(self.state.apply(&self.model, rates, batch, &self.work));
+                self.state.apply(&self.model, rates, batch, &self.work);
                 self.state.n_failed = 0;
                 self.state.elbo_history.push(terms.elbo());
                 (terms, None)
             }
             Err(term) => {
-                self.state.undo(self.undo.take(), self.model.n_variables());
+                self.state.undo(self.model.n_variables());
                 if self.state.n_failed >= self.settings.get().patience {
-                    return Err(BridgeError::Diverged {
+                    let divergence = Divergence {
                         step,
                         term,
                         attempts: self.state.n_failed,
                         last_finite_elbo: self.state.elbo_history.last().copied(),
-                    });
+                    };
+                    return Err(BridgeError::Diverged { divergence, last_good: None });
                 }
                 (ElboTerms::default(), Some(term))
             }

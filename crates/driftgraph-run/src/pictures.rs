@@ -8,7 +8,9 @@ use driftgraph_report::{
     EdgeSelection, EffectSign, GraphOptions, LearnedEdges, graph_svg, heatmap_svg,
 };
 
-use crate::output::write_file;
+use driftgraph_data::whole_file::write_whole;
+
+use crate::error::JobError;
 
 /// Above this number of variables a picture of all pairs shows nothing but noise.
 const MOST_VARIABLES: usize = 200;
@@ -18,19 +20,19 @@ const MOST_EDGES: usize = 150;
 /// Draws `edges.svg` (all pairs) and `graph.svg` (probable edges) into a folder.
 ///
 /// Returns whether there was something to draw: more than 200 variables are not drawn.
-pub(crate) fn draw_edges(
+pub fn draw_edges(
     folder: &Path,
     names: &[String],
     edges: &[LearnedEdge],
     truth: Option<&SignatureGraph>,
-) -> anyhow::Result<bool> {
+) -> Result<bool, JobError> {
     if names.len() > MOST_VARIABLES {
         return Ok(false);
     }
     let matrices = Matrices::new(names.len(), edges);
     let drawn = LearnedEdges { truth: truth.map(SignatureGraph::matrix), ..matrices.edges(names) };
     let heatmap = heatmap_svg(&drawn, "Probability of every edge")?;
-    write_file(&folder.join("edges.svg"), |out| out.write_all(heatmap.as_bytes()))?;
+    write(&folder.join("edges.svg"), &heatmap)?;
     let n_probable = edges.iter().filter(|edge| edge.probability >= 0.5).count();
     let (title, selection) = if n_probable > MOST_EDGES {
         ("The most probable edges", EdgeSelection::Strongest(MOST_EDGES))
@@ -38,21 +40,26 @@ pub(crate) fn draw_edges(
         ("Edges with a probability of at least 0.5", EdgeSelection::AtLeast(0.5))
     };
     let graph = graph_svg(&drawn, &GraphOptions { title, selection })?;
-    write_file(&folder.join("graph.svg"), |out| out.write_all(graph.as_bytes()))?;
+    write(&folder.join("graph.svg"), &graph)?;
     Ok(true)
 }
 
 /// Draws the given edges alone.
-pub(crate) fn draw_graph(
+pub fn draw_graph(
     file: &Path,
     names: &[String],
     edges: &[LearnedEdge],
     title: &str,
-) -> anyhow::Result<()> {
+) -> Result<(), JobError> {
     let matrices = Matrices::new(names.len(), edges);
     let options = GraphOptions { title, selection: EdgeSelection::Strongest(edges.len()) };
     let graph = graph_svg(&matrices.edges(names), &options)?;
-    write_file(file, |out| out.write_all(graph.as_bytes()))
+    write(file, &graph)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), JobError> {
+    let written = write_whole(file, |out| out.write_all(text.as_bytes()));
+    written.map_err(JobError::file("write", file))
 }
 
 /// Probabilities and signs of edges as matrices.
