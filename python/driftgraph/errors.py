@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "ComputationError",
+    "ConvergenceWarning",
     "DataError",
     "DriftgraphError",
     "FileError",
@@ -70,3 +71,7 @@ class RunFolderError(FileError):
 
 class MissingDependencyError(DriftgraphError, ImportError):
     """An optional package that is not installed."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A fit that came to its last step before its stop rule was met."""

@@ -5,8 +5,11 @@ use std::error::Error;
 use driftgraph_baselines::BaselineError;
 use driftgraph_core::CoreError;
 use driftgraph_core::fitted::error::FittedError;
+use driftgraph_core::train::bridge::BridgeError;
+use driftgraph_core::train::error::FitError;
 use driftgraph_data::{DataErrors, Problem, RunError};
 use driftgraph_report::ReportError;
+use driftgraph_run::{JobError, PlanError};
 use driftgraph_systems::SystemError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -16,6 +19,8 @@ use pyo3::types::PyDict;
 pub(crate) enum Class {
     /// Measurements that cannot be used.
     Data,
+    /// Settings that cannot be used.
+    Settings,
     /// A question that the model cannot answer as it was put.
     Question,
     /// A computation that failed.
@@ -30,6 +35,7 @@ impl Class {
     fn name(self) -> &'static str {
         match self {
             Self::Data => "DataError",
+            Self::Settings => "SettingsError",
             Self::Question => "QuestionError",
             Self::Computation => "ComputationError",
             Self::File => "FileError",
@@ -152,6 +158,40 @@ impl IntoPyErr for RunError {
     fn into_py_err(self) -> PyErr {
         let message = with_hint(message_of(&self), self.hint());
         Class::RunFolder.with(&message)
+    }
+}
+
+impl IntoPyErr for PlanError {
+    fn into_py_err(self) -> PyErr {
+        let message = message_of(&self);
+        match self {
+            Self::UnknownVariable { variable, .. } => {
+                let place = Where { variable: Some(&variable), ..Where::default() };
+                Class::Settings.about(&message, place)
+            }
+            _ => Class::Settings.with(&message),
+        }
+    }
+}
+
+impl IntoPyErr for JobError {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            Self::Plan(error) => error.into_py_err(),
+            Self::Run(error) => error.into_py_err(),
+            Self::Bridge(BridgeError::Data(error)) | Self::Fit(FitError::Data(error)) => {
+                error.into_py_err()
+            }
+            Self::Bridge(BridgeError::Settings { .. }) | Self::OtherSettings { .. } => {
+                Class::Settings.with(&message_of(&self))
+            }
+            Self::Bridge(_)
+            | Self::Fit(_)
+            | Self::Diverged { .. }
+            | Self::NotFinite { .. }
+            | Self::StoppedBeforeModel { .. } => Class::Computation.with(&message_of(&self)),
+            _ => Class::RunFolder.with(&message_of(&self)),
+        }
     }
 }
 

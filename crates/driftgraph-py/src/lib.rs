@@ -1,6 +1,6 @@
 //! The native half of the Python package `driftgraph`: arrays in, arrays out, no mathematics of its own.
 //!
-//! `data` carries series across, `model` asks a run folder, `known` has systems, baselines and metrics,
+//! `data` carries series across, `fit` makes a run folder, `model` asks it, `known` has systems, baselines and metrics,
 //! `errors` turns every error into its Python class. The pure-Python front is in `python/driftgraph`.
 
 #![warn(clippy::unwrap_used)]
@@ -9,15 +9,21 @@ mod answers;
 mod arrays;
 mod data;
 mod errors;
+mod fit;
 mod known;
 mod model;
 mod pictures;
+mod settings;
 
 /// What the Python front calls.
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
     use super::data::{SeriesData, check_series, count_dates};
+    #[pymodule_export]
+    use super::fit::{fit, resume};
+    #[pymodule_export]
+    use super::settings::settings;
     #[pymodule_export]
     use super::known::{baseline, baselines, curves, generate, graph_metrics, systems};
     #[pymodule_export]
