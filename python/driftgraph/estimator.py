@@ -203,7 +203,8 @@ class Scotch(ScotchSettings):
         last = int(self.loss_steps_[-1]) + 1 if len(log) else 0
         self.n_iter_ = int(members[0]["steps"]) if members else last
         self.ending_: str = run["ending"]
-        self.remarks_: list[str] = list(remarks)
+        # The library speaks of flags; here they are keywords.
+        self.remarks_: list[str] = [remark.replace("`--", "`") for remark in remarks]
 
     def _warn(self) -> None:
         if self.ending_ == "interrupted":
@@ -530,7 +531,7 @@ class Scotch(ScotchSettings):
     def plot_fit(self, series: str | None = None, variables: Sequence[str] | None = None) -> Figure:
         """Hidden states of one series over its measurements."""
         name = series if series is not None else self.training_data.names[0]
-        title = f"Hidden states of series {name}"
+        title = f"Hidden states of {name}"
         label = self._fitted().time_label
         return plots.plot_bands(self._at_fine_times(name), name, variables, title=title, time_label=label)
 
@@ -552,7 +553,7 @@ class Scotch(ScotchSettings):
             name,
             variables,
             data=self.training_data,
-            title=f"Forecast of series {name}",
+            title=f"Forecast of {name}",
             time_label=self._fitted().time_label,
         )
 

@@ -49,6 +49,8 @@ def plot_graph(
     places = np.stack([np.cos(angles), np.sin(angles)], axis=1) if n > 1 else np.zeros((1, 2))
     # Neighbours on the circle are 2 sin(pi / n) apart; nodes take a third of that.
     radius = float(np.clip(0.62 * np.sin(np.pi / max(n, 3)), 0.045, 0.17))
+    inside = n == 1 or (radius >= 0.1 and max(map(len, names)) <= 4)
+    radius = radius if inside else min(radius, 0.06)
     probable = [(i, j) for i in range(n) for j in range(n) if probabilities[i, j] >= threshold]
     used = set()
     for source, target in sorted(probable, key=lambda edge: probabilities[edge]):
@@ -56,10 +58,10 @@ def plot_graph(
         used.add(sign)
         width = 0.6 + 2.6 * (probabilities[source, target] - threshold) / max(1 - threshold, 1e-9)
         _draw_edge(ax, places, (source, target), radius, _SIGN_COLOURS[sign], width)
-    _draw_nodes(ax, places, names, radius)
+    _draw_nodes(ax, places, names, radius, inside)
     _sign_legend(ax, used)
     ax.set_title(title or f"Edges with a probability of at least {threshold:g}", fontsize=11)
-    reach = 1.0 + 3.2 * radius + 0.12
+    reach = 1.0 + 3.2 * radius + 0.14
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set_axis_off()
     return ax
@@ -100,19 +102,20 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def _draw_nodes(ax: Axes, places: NDArray[np.float64], names: Sequence[str], radius: float) -> None:
+def _draw_nodes(
+    ax: Axes, places: NDArray[np.float64], names: Sequence[str], radius: float, inside: bool
+) -> None:
     from matplotlib.patches import Circle
 
     for place, name in zip(places, names):
         x, y = float(place[0]), float(place[1])
         ax.add_patch(Circle((x, y), radius, facecolor="white", edgecolor="#374151", lw=1.1, zorder=2))
         short = name if len(name) <= 14 else name[:13] + "…"
-        inside = len(short) <= 4 and radius >= 0.1
-        if inside or len(places) == 1:
+        if inside:
             ax.text(x, y, short, ha="center", va="center", fontsize=9, zorder=3)
             continue
         # Names that do not fit into the node stand outside, beyond a possible self edge.
-        far = 1 + 3.1 * radius
+        far = 1 + 3.6 * radius
         side = "center" if abs(x) < 0.25 else "left" if x > 0 else "right"
         ax.text(x * far, y * far, short, ha=side, va="center", fontsize=9, zorder=3, clip_on=False)
 

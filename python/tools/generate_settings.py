@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import textwrap
+from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
-
-from driftgraph import _native
+from typing import Any
 
 TARGET = Path(__file__).parent.parent / "driftgraph" / "_settings.py"
 
@@ -50,9 +51,22 @@ PLAIN = [
 ]
 
 
+def native() -> Any:
+    """The native module by itself: the package around it needs the file that is written here."""
+    package = importlib.util.find_spec("driftgraph")
+    assert package is not None and package.submodule_search_locations, "driftgraph is not installed"
+    file = next(path for place in package.submodule_search_locations for path in Path(place).glob("_native.*.so"))
+    loader = ExtensionFileLoader("driftgraph._native", str(file))
+    spec = importlib.util.spec_from_loader("driftgraph._native", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
 def rows() -> list[tuple[str, str, str, str, str]]:
     """Name, type, default, range and meaning of every setting, each once."""
-    presets, bridge, simulated = _native.settings()
+    presets, bridge, simulated = native().settings()
     found = [(name, kind, default, text.format(presets=", ".join(presets)), meaning) for name, kind, default, text, meaning in OWN]
     own = {row[0]: row for row in bridge}
     for name, kind, default, text, meaning in simulated:
@@ -60,7 +74,8 @@ def rows() -> list[tuple[str, str, str, str, str]]:
             continue
         if name in own or name == "steps":
             other = own["max_steps" if name == "steps" else name]
-            default, meaning = f"{other[2]} (simulated: {default})", f"{other[4]}; simulated: {meaning}"
+            default = other[2] if default == other[2] else f"{other[2]} (simulated: {default})"
+            meaning = f"{other[4]}; simulated: {meaning}"
             kind = BRIDGE_TYPES.get(name, "int" if name in WHOLE else TYPES[kind])
             text = other[3] if name == "noise_scale" else text
         else:

@@ -9,6 +9,7 @@ mod bench_step;
 mod docs_tables;
 mod equations;
 mod licences;
+mod python;
 mod shell;
 mod test;
 
@@ -24,8 +25,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run every check: format, lints, tests, documentation, licences
+    /// Run every check: format, lints, tests, documentation, Python, licences
     Test,
+    /// Check the Python package alone: tests, types, examples, notebooks
+    Python,
     /// Check that code and paper/EQUATIONS.md name the same equations
     Equations,
     /// Copy the tables of results/ into docs/accuracy.md
@@ -42,6 +45,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
+        Command::Python => python::check_alone(),
         Command::Equations => equations::check(),
         Command::DocsTables { check } => docs_tables::run(check),
         Command::Bench(benchmark) => bench::run(benchmark),

@@ -29,7 +29,7 @@ mod _native {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::pictures::{graph_picture, matrix_picture};
+    use super::pictures::graph_picture;
 
     /// Version of the library.
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Pictures of edges as SVG text, drawn as the binary draws them.
 
-use driftgraph_report::{EdgeSelection, EffectSign, GraphOptions, LearnedEdges, graph_svg, heatmap_svg};
+use driftgraph_report::{EdgeSelection, EffectSign, GraphOptions, LearnedEdges, graph_svg};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
@@ -26,23 +26,6 @@ pub(crate) fn graph_picture(
     };
     let options = GraphOptions { title, selection: EdgeSelection::AtLeast(threshold) };
     graph_svg(&edges, &options).or_raise()
-}
-
-/// The probabilities of all edges as SVG.
-#[pyfunction]
-#[pyo3(signature = (names, probabilities, signs, title))]
-pub(crate) fn matrix_picture(
-    names: Vec<String>,
-    probabilities: PyReadonlyArray2<'_, f64>,
-    signs: PyReadonlyArray2<'_, i8>,
-    title: &str,
-) -> PyResult<String> {
-    let signs = effect_signs(&signs)?;
-    let edges = LearnedEdges {
-        signs: Some(&signs),
-        ..LearnedEdges::probabilities(&names, probabilities.as_slice()?)
-    };
-    heatmap_svg(&edges, title).or_raise()
 }
 
 fn effect_signs(signs: &PyReadonlyArray2<'_, i8>) -> PyResult<Vec<EffectSign>> {
