@@ -68,7 +68,7 @@ class ScotchSettings:
         or none.
     ensemble : int, default 3
         Bridge: fits with different seeds whose log-odds are averaged. At least 1.
-    seed : int, default 0 (simulated: 0)
+    seed : int, default 0
         Decides batches, samples and initial networks; simulated: seed of all random numbers. Any whole
         number.
     steps : int, default 4 cycles, or 1 with node functions (simulated: 5000)

@@ -39,6 +39,14 @@ class EdgeMatrix(np.ndarray[Any, Any]):
         keeps = names is not None and self.shape == (len(names), len(names))
         self.names = names if keeps else None
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        # A sum over all edges is a plain number, not a matrix without axes.
+        return array[()] if np.ndim(array) == 0 else np.asarray(array).view(type(self))._with(self.names)
+
+    def _with(self, names: list[str] | None) -> EdgeMatrix:
+        self.names = names if names is not None and self.shape == (len(names), len(names)) else None
+        return self
+
     def __reduce__(self) -> Any:
         return _restore, (np.asarray(self), self.names)
 

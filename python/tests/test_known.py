@@ -86,6 +86,7 @@ def test_edge_matrices_know_names_and_forget_them_in_parts() -> None:
     assert matrix.of_edge("a", "b") == 0.9
     assert (matrix > 0.4).names == ["a", "b"]
     assert matrix[0].names is None
+    assert type(matrix.sum()) is np.float64 and matrix.max(axis=0).tolist() == [0.5, 0.9]
     assert pickle.loads(pickle.dumps(matrix)).names == ["a", "b"]
     with pytest.raises(QuestionError, match="no variable `z`"):
         matrix.of_edge("a", "z")

@@ -179,15 +179,16 @@ def test_python_and_binary_write_the_same_bytes(data: Dataset, binary: Path, tmp
     data.to_csv(csv)
     run_binary(binary, "fit", str(csv), *FLAGS, "--out", str(theirs))
     for X in (data, data.to_pandas(), csv):
-        own = quick().fit(X).folder
+        model = quick().fit(X)
+        own = model.folder
         for name in ("model.safetensors", "edges.csv", "graph.svg", "edges.svg"):
             assert (own / name).read_bytes() == (theirs / name).read_bytes(), name
         assert description(own) == description(theirs)
         clock = re.compile(r'"seconds":[^,}]*')
         logs = [clock.sub("", (folder / "log.jsonl").read_text()) for folder in (own, theirs)]
         assert logs[0] == logs[1]
-    own_table = quick().fit(data).folder / "data.csv"
-    assert own_table.read_bytes() == csv.read_bytes()
+    model = quick().fit(data)
+    assert (model.folder / "data.csv").read_bytes() == csv.read_bytes()
 
 
 def test_each_opens_the_folder_of_the_other(data: Dataset, fitted: Scotch, binary: Path, tmp_path: Path) -> None:
