@@ -8,6 +8,7 @@ mod bench_simulate;
 mod bench_step;
 mod docs_tables;
 mod equations;
+mod fuzz;
 mod licences;
 mod python;
 mod shell;
@@ -37,6 +38,15 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Look for inputs that make a reader panic, hang or take much memory (libFuzzer)
+    Fuzz {
+        /// Minutes for all readers together
+        #[arg(long, default_value_t = 10.0)]
+        minutes: f64,
+        /// One reader alone
+        #[arg(long)]
+        target: Option<String>,
+    },
     /// Measure speed beside other programs; never part of the checks
     #[command(subcommand)]
     Bench(bench::Benchmark),
@@ -48,6 +58,7 @@ fn main() -> anyhow::Result<()> {
         Command::Python => python::check_alone(),
         Command::Equations => equations::check(),
         Command::DocsTables { check } => docs_tables::run(check),
+        Command::Fuzz { minutes, target } => fuzz::fuzz(minutes, target.as_deref()),
         Command::Bench(benchmark) => bench::run(benchmark),
     }
 }

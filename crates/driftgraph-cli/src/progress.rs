@@ -99,10 +99,12 @@ impl Shown {
             return;
         }
         let (what, _) = &line;
-        printer::note(&match alone {
-            true => format!("step {} of {}, {}", news.step + 1, news.end, numbers(news)),
-            false => what.clone(),
-        });
+        if alone {
+            let step = news.step + 1;
+            printer::note(&format!("step {step} of {}, {}", news.end, numbers(news)));
+        } else {
+            printer::note(what);
+        }
         self.told = Some(line);
     }
 }

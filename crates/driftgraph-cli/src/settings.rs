@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use driftgraph_core::train::settings::{KnownEdge, Range, SETTINGS, Setting};
 use driftgraph_data::edges::read_edges;
-use driftgraph_run::plan::{Asked, is_known};
-use serde_json::{Map, Value};
+use driftgraph_run::Asked;
+use serde_json::Value;
 
 use crate::args::FitArgs;
 
@@ -21,40 +21,25 @@ pub(crate) struct SettingsArgs {
 
 /// What the user asked for: flags win over the settings file, the file over the preset.
 pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<Asked> {
-    let mut settings = args.config.as_deref().map(read_config).transpose()?.unwrap_or_default();
-    let in_file = settings.remove("preset").map(|name| match name {
-        Value::String(name) => Ok(name),
-        other => bail!("`preset` in the settings file must be a name, found {other}"),
-    });
-    let preset = match &args.preset {
-        Some(name) => Some(name.clone()),
-        None => in_file.transpose()?,
-    };
+    let mut asked = args.config.as_deref().map(read_config).transpose()?.unwrap_or_default();
+    if args.preset.is_some() {
+        asked.preset.clone_from(&args.preset);
+    }
     for (setting, text) in &args.settings.given {
-        settings.insert(setting.name.to_owned(), value_of(setting, text)?);
+        asked.settings.insert(setting.name.to_owned(), value_of(setting, text)?);
     }
-    settings.extend(args.bridge.values());
+    asked.settings.extend(args.bridge.values());
     if !args.broken_steps.is_empty() {
-        settings.insert("broken_steps".to_owned(), args.broken_steps.clone().into());
+        asked.settings.insert("broken_steps".to_owned(), args.broken_steps.clone().into());
     }
-    Ok(Asked { preset, settings, edges: known_edges(args)? })
+    asked.edges = known_edges(args)?;
+    Ok(asked)
 }
 
-fn read_config(path: &Path) -> anyhow::Result<Map<String, Value>> {
-    let cannot = || format!("cannot read the settings file `{}`", path.display());
+fn read_config(path: &Path) -> anyhow::Result<Asked> {
+    let cannot = || format!("cannot use the settings file `{}`", path.display());
     let text = std::fs::read_to_string(path).with_context(cannot)?;
-    let table: toml::Table = toml::from_str(&text).with_context(cannot)?;
-    let Value::Object(values) = serde_json::to_value(table)? else {
-        bail!("`{}` holds no settings", path.display());
-    };
-    for name in values.keys() {
-        anyhow::ensure!(
-            is_known(name),
-            "`{}` names a setting that does not exist: `{name}` (see `driftgraph fit --help`)",
-            path.display()
-        );
-    }
-    Ok(values)
+    Asked::from_toml(&text).with_context(cannot)
 }
 
 /// The value that a flag's text stands for; `none` takes a setting away.

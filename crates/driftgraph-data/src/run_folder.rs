@@ -107,13 +107,6 @@ impl RunFolder {
         self.path.join("lock")
     }
 
-    /// How the fit ended, if it ended: "finished", "interrupted", "time-budget" or "diverged".
-    pub fn ending(&self) -> Option<String> {
-        let text = read_limited(&self.run_file(), MAX_DESCRIPTION_BYTES).ok()?;
-        let ended: Ended = serde_json::from_slice(&text).ok()?;
-        Some(ended.ending)
-    }
-
     /// Opens the log for appending.
     pub fn open_log(&self) -> io::Result<BufWriter<File>> {
         Ok(BufWriter::new(OpenOptions::new().create(true).append(true).open(self.log_file())?))
@@ -255,11 +248,6 @@ impl RunFolder {
             Ordering::Equal => serde_json::from_slice(&text).map_err(damaged),
         }
     }
-}
-
-#[derive(serde::Deserialize)]
-struct Ended {
-    ending: String,
 }
 
 #[derive(serde::Deserialize)]

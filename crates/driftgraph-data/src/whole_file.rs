@@ -1,7 +1,7 @@
 //! Files that are written whole or not at all.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a file beside its place and moves it there once it is complete and on disk.
 ///
@@ -10,8 +10,40 @@ pub fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> io::Result<()> {
+    prepare(path, write)?.place()
+}
+
+/// A complete file that is not in its place yet; it goes away if it is dropped.
+#[derive(Debug)]
+pub struct PreparedFile {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+impl PreparedFile {
+    /// Moves the file to its place.
+    pub fn place(self) -> io::Result<()> {
+        self.file.persist(&self.path).map_err(|error| error.error)?;
+        sync_folder(folder_of(&self.path))
+    }
+
+    /// Where the file will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Writes a file beside its place: several can be prepared before the first is placed.
+pub fn prepare(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+) -> io::Result<PreparedFile> {
+    let folder = folder_of(path);
     if !folder.is_dir() {
         let reason = format!("the folder `{}` does not exist", folder.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, reason));
@@ -23,8 +55,7 @@ pub fn write_whole(
     buffer.flush()?;
     drop(buffer);
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    sync_folder(folder)
+    Ok(PreparedFile { file, path: path.to_owned() })
 }
 
 /// A renamed file is safe once its folder is on disk too.
@@ -68,8 +99,6 @@ pub fn remove_incomplete(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

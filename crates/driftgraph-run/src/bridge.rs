@@ -4,7 +4,7 @@ use std::fs;
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::train::bridge::{BridgeError, BridgeSettings, BridgeState};
+use driftgraph_core::train::bridge::{BridgeError, BridgeFit, BridgeSettings, BridgeState};
 use driftgraph_core::train::select::{EnsembleFit, FitName, Selection, fit_ensemble, select};
 use driftgraph_data::whole_file::write_whole;
 use serde_json::json;
@@ -55,6 +55,7 @@ pub(crate) fn run(work: &Work<'_>, plan: &BridgePlan) -> Result<FinishedRun, Job
         Err(BridgeError::Diverged { divergence, last_good }) => {
             // The diagnosis counts more than trouble with what could be saved.
             let saved = last_good
+                .filter(|ensemble| ensemble.members().iter().all(BridgeFit::has_learned))
                 .map(|ensemble| learned(&ensemble).save(work, ending, "diverged", elapsed))
                 .and_then(Result::ok);
             let (diagnosis, saved) = (divergence.to_string(), saved.map(|run| run.folder));

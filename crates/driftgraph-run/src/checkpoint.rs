@@ -71,11 +71,13 @@ impl Checkpoints {
         let bytes = read(&file)?;
         let damaged =
             |reason: &str| JobError::Damaged { file: file.clone(), reason: reason.into() };
-        let (found, payload) = checked(&bytes).map_err(|reason| damaged(reason))?;
+        let (found, payload) = checked(&bytes).map_err(damaged)?;
         if found != key {
             return Ok(None);
         }
-        postcard::from_bytes(payload).map(Some).map_err(|error| damaged(&error.to_string()))
+        postcard::from_bytes(payload)
+            .map(Some)
+            .map_err(|error| JobError::Damaged { file: file.clone(), reason: error.to_string() })
     }
 
     /// Forgets a part; it is no error if it was not kept.
@@ -151,8 +153,6 @@ impl Write for Hashed<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn kept() -> (tempfile::TempDir, Checkpoints, Key) {

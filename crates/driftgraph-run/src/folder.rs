@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Checkpoints;
 use crate::error::JobError;
+use crate::observer::Ending;
 use crate::plan::Asked;
 
 /// Version of the layout of `job.json`.
@@ -89,6 +90,13 @@ impl ClaimedFolder {
         write_whole(&file, |out| writeln!(out, "{text}")).map_err(JobError::file("write", &file))
     }
 
+    /// Whether the folder holds the result of all that was asked for.
+    pub(crate) fn is_finished(&self, asked: &Asked) -> bool {
+        let Ok(text) = fs::read_to_string(self.run.run_file()) else { return false };
+        let ended: Option<Ended> = serde_json::from_str(&text).ok();
+        ended.is_some_and(|ended| ended.ending == Ending::Finished.name() && ended.asked == *asked)
+    }
+
     pub(crate) fn read_job(&self) -> Result<JobFile, JobError> {
         let file = self.run.job_file();
         let text = fs::read_to_string(&file).map_err(JobError::file("read", &file))?;
@@ -103,6 +111,13 @@ impl ClaimedFolder {
         }
         serde_json::from_str(&text).map_err(damaged)
     }
+}
+
+/// What `run.json` says of how the fit ended.
+#[derive(Deserialize)]
+struct Ended {
+    ending: String,
+    asked: Asked,
 }
 
 #[derive(Deserialize)]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeState, BridgeTrainer};
 use driftgraph_core::train::observer::{FitObserver, StepReport};
 use driftgraph_core::train::select::{FitName, FoldPrediction, SelectEvent, SelectObserver};
+use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::train::trainer::Trainer;
 
 use crate::checkpoint::{Checkpoints, Key, key};
@@ -108,9 +109,10 @@ impl<'a> Follower<'a> {
                 shared.ending = ending;
             }
         }
-        match stop.is_some() || shared.error.is_some() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if stop.is_some() || shared.error.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 
@@ -132,13 +134,11 @@ impl<'a> Follower<'a> {
         let every = self.work.pace.checkpoint_every;
         let mut shared = self.lock();
         let now = Instant::now();
-        match shared.kept.get(part) {
-            Some(kept) => now - kept.at >= every.max(CHECKPOINT_SHARE * kept.took),
-            None => {
-                shared.kept.insert(part.to_owned(), Kept { at: now, took: Duration::ZERO });
-                every.is_zero()
-            }
+        if let Some(kept) = shared.kept.get(part) {
+            return now - kept.at >= every.max(CHECKPOINT_SHARE * kept.took);
         }
+        shared.kept.insert(part.to_owned(), Kept { at: now, took: Duration::ZERO });
+        every.is_zero()
     }
 
     /// Keeps a part on disk; the fit outlives a full disk, but not the loss of its folder.
@@ -251,16 +251,14 @@ impl SelectObserver for Follower<'_> {
     ) {
         let settings = trainer.settings().get();
         let part = part_name(fit);
-        self.keep(&part, &|checkpoints| match prediction {
-            Some(prediction) => {
-                let key = key(&self.work.fingerprint, settings);
-                checkpoints.keep(&prediction_name(fit), &key, prediction)?;
-                checkpoints.forget(&part)
-            }
-            None => {
+        self.keep(&part, &|checkpoints| {
+            let Some(prediction) = prediction else {
                 let key = state_key(&self.work.fingerprint, settings);
-                checkpoints.keep(&part, &key, trainer.state())
-            }
+                return checkpoints.keep(&part, &key, trainer.state());
+            };
+            let key = key(&self.work.fingerprint, settings);
+            checkpoints.keep(&prediction_name(fit), &key, prediction)?;
+            checkpoints.forget(&part)
         });
     }
 }
@@ -292,10 +290,6 @@ impl FitObserver for &Follower<'_> {
 }
 
 /// What the state of a simulated fit depends on.
-pub(crate) fn simulated_key(
-    fingerprint: &str,
-    settings: &driftgraph_core::train::settings::FitSettings,
-) -> Key {
-    let settings = driftgraph_core::train::settings::FitSettings { steps: 1, ..settings.clone() };
-    key(fingerprint, &settings)
+pub(crate) fn simulated_key(fingerprint: &str, settings: &FitSettings) -> Key {
+    key(fingerprint, &FitSettings { steps: 1, ..settings.clone() })
 }

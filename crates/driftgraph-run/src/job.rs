@@ -104,6 +104,7 @@ pub(crate) struct Work<'a> {
     pub(crate) read_options: &'a ReadOptions,
     pub(crate) fingerprint: String,
     pub(crate) folder: ClaimedFolder,
+    pub(crate) asked: Asked,
     pub(crate) truth: Option<Truth>,
     pub(crate) pace: Pace,
     pub(crate) observer: &'a dyn RunObserver,
@@ -139,6 +140,7 @@ pub fn fit(job: &FitJob, observer: &dyn RunObserver) -> Result<FinishedRun, JobE
         read_options: &job.read_options,
         fingerprint: fingerprint(&job.loaded.data),
         folder,
+        asked: job.plan.asked().clone(),
         truth: job.truth.clone(),
         pace: job.pace,
         observer,
@@ -153,11 +155,12 @@ pub fn resume(resume: &Resume, observer: &dyn RunObserver) -> Result<FinishedRun
     let mut plan = resume.plan(&job)?;
     let read_options = job.data.options.clone();
     let loaded = job.data.load_again(&resume.folder, &resume.data_files)?;
-    let work = Work {
+    let mut work = Work {
         loaded: &loaded,
         read_options: &read_options,
         fingerprint: fingerprint(&loaded.data),
         folder,
+        asked: job.asked.clone(),
         truth: job
             .truth
             .as_ref()
@@ -174,8 +177,9 @@ pub fn resume(resume: &Resume, observer: &dyn RunObserver) -> Result<FinishedRun
         let n_steps = work.max_steps(&plan)?.saturating_add(resume.extend_steps);
         plan = plan.with_steps(n_steps)?;
         job.asked = plan.asked().clone();
+        work.asked = job.asked.clone();
         work.folder.write_job(&job)?;
-    } else if work.folder.run.ending().is_some_and(|ending| ending == Ending::Finished.name()) {
+    } else if work.folder.is_finished(&job.asked) {
         return Err(JobError::FinishedAlready { folder: resume.folder.clone() });
     }
     work.run(&plan)
@@ -258,10 +262,7 @@ impl TruthRecord {
         }
         let graph = SignatureGraph::from_matrix(n_variables, matrix)
             .map_err(|error| JobError::Plan(error.into()))?;
-        let self_edges = match self.count_self_edges {
-            true => SelfEdges::Kept,
-            false => SelfEdges::Dropped,
-        };
+        let self_edges = if self.count_self_edges { SelfEdges::Kept } else { SelfEdges::Dropped };
         Ok(Truth { graph, self_edges })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use driftgraph_core::fitted::edges::LearnedEdge;
@@ -9,13 +10,13 @@ use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_data::graph_formats::edge_table;
 use driftgraph_data::run_folder::{DataDescription, FORMAT_VERSION, write_model};
 use driftgraph_data::table::TableFormat;
-use driftgraph_data::whole_file::write_whole;
+use driftgraph_data::whole_file::{PreparedFile, prepare};
 use serde_json::{Value, json};
 
 use crate::error::JobError;
 use crate::job::{FinishedRun, Work};
 use crate::observer::Ending;
-use crate::pictures::draw_edges;
+use crate::pictures::edge_pictures;
 
 /// What any fit has learned.
 pub(crate) struct Learned {
@@ -41,16 +42,27 @@ impl Learned {
         }
         let description = self.describe(work, &edges, word, elapsed);
         let run = &work.folder.run;
-        // Its presence says that the others are complete, so it goes first and comes back last.
-        forget(&run.run_file())?;
         let names = work.loaded.data.variables();
         let model = self.model.arrays();
-        write(&run.model_file(), |out| write_model(out, &model))?;
-        write(&run.edges_file(), |out| edge_table(names, &edges).write(out, TableFormat::Csv))?;
+        let mut files = vec![
+            prepared(&run.model_file(), |out| write_model(out, &model))?,
+            prepared(&run.edges_file(), |out| {
+                edge_table(names, &edges).write(out, TableFormat::Csv)
+            })?,
+        ];
         let truth = work.truth.as_ref().map(|truth| &truth.graph);
-        draw_edges(run.path(), names, &edges, truth)?;
+        for (name, picture) in edge_pictures(names, &edges, truth)?.into_iter().flatten() {
+            files.push(prepared(&run.path().join(name), |out| out.write_all(picture.as_bytes()))?);
+        }
         let text = serde_json::to_string_pretty(&description).expect("plain values");
-        write(&run.run_file(), |out| writeln!(out, "{text}"))?;
+        files.push(prepared(&run.run_file(), |out| writeln!(out, "{text}"))?);
+        // Everything is on disk; the presence of run.json says that the others belong together, so it
+        // goes first and comes back last.
+        forget(&run.run_file())?;
+        for file in files {
+            let path = file.path().to_owned();
+            file.place().map_err(JobError::file("write", &path))?;
+        }
         let Self { model, remarks, .. } = self;
         let folder = run.path().to_owned();
         Ok(FinishedRun { model, edges, description, remarks, ending, elapsed, folder })
@@ -69,6 +81,7 @@ impl Learned {
             "data": DataDescription::new(work.loaded, work.read_options),
             "model": self.model.description(),
             "expected_edges": edges.iter().map(|edge| edge.probability).sum::<f64>(),
+            "asked": work.asked,
             "ending": ending,
             "seconds": elapsed.as_secs_f64(),
             "threads": rayon::current_num_threads(),
@@ -80,14 +93,14 @@ impl Learned {
     }
 }
 
-fn write(
-    path: &std::path::Path,
+fn prepared(
+    path: &Path,
     write: impl FnOnce(&mut (dyn io::Write + Send)) -> io::Result<()>,
-) -> Result<(), JobError> {
-    write_whole(path, write).map_err(JobError::file("write", path))
+) -> Result<PreparedFile, JobError> {
+    prepare(path, write).map_err(JobError::file("write", path))
 }
 
-fn forget(path: &std::path::Path) -> Result<(), JobError> {
+fn forget(path: &Path) -> Result<(), JobError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(JobError::file("replace", path)(error))

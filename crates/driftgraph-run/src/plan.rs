@@ -120,6 +120,34 @@ pub enum PlanError {
     Core(#[from] driftgraph_core::CoreError),
 }
 
+impl Asked {
+    /// Reads a settings file: `preset` and settings by name.
+    pub fn from_toml(text: &str) -> Result<Self, PlanError> {
+        let what = "the settings file";
+        let table: toml::Table = toml::from_str(text)
+            .map_err(|error| PlanError::Value { what, reason: error.to_string() })?;
+        let mut settings = to_object(&table);
+        let preset = match settings.remove("preset") {
+            None => None,
+            Some(Value::String(name)) => Some(name),
+            Some(other) => {
+                let reason = format!("it must be a name, found {other}");
+                return Err(PlanError::Value { what: "`preset`", reason });
+            }
+        };
+        let known = |name: &String| {
+            name == BRIDGE
+                || RUNNING.contains(&name.as_str())
+                || is_setting(name)
+                || is_bridge_setting(name)
+        };
+        match settings.keys().find(|name| !known(name)) {
+            Some(name) => Err(PlanError::UnknownSetting { name: name.clone() }),
+            None => Ok(Self { preset, settings, edges: Vec::new() }),
+        }
+    }
+}
+
 impl FitPlan {
     /// Fills in what was not asked for, and checks everything.
     pub fn new(asked: Asked) -> Result<Self, PlanError> {
@@ -257,9 +285,10 @@ fn bridge_plan(asked: &Asked) -> Result<BridgePlan, PlanError> {
         let shared = SHARED.iter().chain(&RUNNING).any(|known| known == name);
         if !shared && !is_bridge_setting(name) {
             let name = name.clone();
-            return Err(match is_setting(&name) {
-                true => PlanError::SimulatedSetting { name },
-                false => PlanError::UnknownSetting { name },
+            return Err(if is_setting(&name) {
+                PlanError::SimulatedSetting { name }
+            } else {
+                PlanError::UnknownSetting { name }
             });
         }
     }
@@ -294,14 +323,6 @@ fn bridge_plan(asked: &Asked) -> Result<BridgePlan, PlanError> {
 enum Select {
     Auto,
     None,
-}
-
-/// Whether a settings file may use this name.
-pub fn is_known(name: &str) -> bool {
-    [BRIDGE, "preset"].contains(&name)
-        || RUNNING.contains(&name)
-        || is_setting(name)
-        || is_bridge_setting(name)
 }
 
 fn is_setting(name: &str) -> bool {

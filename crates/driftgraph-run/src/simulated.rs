@@ -36,10 +36,13 @@ pub(crate) fn run(
             Ok(finished)
         }
         Err(FitError::Diverged { step, term, attempts, last_finite_elbo, last_good }) => {
-            let saved = learned(&last_good, work, preset).save(work, ending, "diverged", elapsed);
+            let saved = last_good
+                .last_terms()
+                .map(|_| learned(&last_good, work, preset).save(work, ending, "diverged", elapsed));
             let error = FitError::Diverged { step, term, attempts, last_finite_elbo, last_good };
             // The diagnosis counts more than trouble with what could be saved.
-            let (diagnosis, saved) = (error.to_string(), saved.ok().map(|run| run.folder));
+            let (diagnosis, saved) =
+                (error.to_string(), saved.and_then(Result::ok).map(|run| run.folder));
             Err(JobError::Diverged { diagnosis, saved })
         }
         Err(error) => Err(JobError::Fit(error)),

@@ -26,17 +26,14 @@ pub(crate) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0));
     let threads = threads.build().context("cannot start the threads")?;
     let progress = FitProgress::new();
-    let result = match &args.resume {
-        Some(folder) => {
-            let resumed = resumed(args, folder)?;
-            catch_interrupts("the fit can go on later with `--resume`")?;
-            threads.install(|| resume(&resumed, &progress))
-        }
-        None => {
-            let job = job(args)?;
-            catch_interrupts("what was learned so far will be saved")?;
-            threads.install(|| fit(&job, &progress))
-        }
+    let result = if let Some(folder) = &args.resume {
+        let resumed = resumed(args, folder)?;
+        catch_interrupts("the fit can go on later with `--resume`")?;
+        threads.install(|| resume(&resumed, &progress))
+    } else {
+        let job = job(args)?;
+        catch_interrupts("what was learned so far will be saved")?;
+        threads.install(|| fit(&job, &progress))
     };
     progress.finish();
     if let Err(JobError::Diverged { saved: Some(folder), .. }) = &result {

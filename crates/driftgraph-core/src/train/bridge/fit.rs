@@ -54,6 +54,11 @@ impl BridgeFit {
         self.stop == StopReason::Converged
     }
 
+    /// Whether any step was finite.
+    pub fn has_learned(&self) -> bool {
+        !self.state().elbo_history.is_empty()
+    }
+
     /// Terms of the ELBO over all data; `None` where they are not finite.
     pub fn terms(&self) -> Option<ElboTerms> {
         self.terms
