@@ -180,7 +180,8 @@ def _merged_cells(
     if duplicates == "mean":
         sums = np.bincount(cell, weights=given, minlength=values.size)
         counts = np.bincount(cell, minlength=values.size)
-        values.flat[counts > 0] = sums[counts > 0] / counts[counts > 0]
+        filled = np.flatnonzero(counts)
+        values.flat[filled] = sums[filled] / counts[filled]
     elif duplicates == "first":
         values.flat[cell[::-1]] = given[::-1]
     else:

@@ -414,7 +414,7 @@ class Scotch(ScotchSettings):
         bridge posterior have one.
         """
         rows = self.score_series(X, times, series)
-        return sum(row["log_likelihood"] for row in rows) / sum(row["n_cells"] for row in rows)
+        return float(sum(row["log_likelihood"] for row in rows) / sum(row["n_cells"] for row in rows))
 
     def score_series(self, X: Any, times: Any = None, series: Any = None) -> list[dict[str, Any]]:
         """``series``, ``log_likelihood`` (nats, in your units) and ``n_cells`` of each series."""

@@ -61,7 +61,7 @@ def plot_graph(
     _draw_nodes(ax, places, names, radius, inside)
     _sign_legend(ax, used)
     ax.set_title(title or f"Edges with a probability of at least {threshold:g}", fontsize=11)
-    reach = 1.0 + 3.2 * radius + 0.14
+    reach = 1.06 + radius + _loop_reach(radius) + (0.0 if inside else 0.16 if n <= 16 else 0.4)
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set_axis_off()
     return ax
@@ -75,16 +75,11 @@ def _draw_edge(
     source, target = edge
     start, end = places[source], places[target]
     style: dict[str, Any] = {
-        "arrowstyle": f"-|>,head_length={4 + width},head_width={2 + 0.6 * width}",
+        "arrowstyle": f"-|>,head_length={3.5 + 0.7 * width},head_width={1.6 + 0.5 * width}",
         "color": colour, "lw": width, "alpha": 0.85, "zorder": 1, "shrinkA": 0, "shrinkB": 0,
     }  # fmt: skip
     if source == target:
-        # Out on one side of the node and back on the other, on the outside of the circle.
-        outward = start / np.linalg.norm(start) if np.linalg.norm(start) > 0 else np.array([0.0, 1.0])
-        sideways = np.array([-outward[1], outward[0]])
-        leave = start + radius * (0.75 * outward + 0.66 * sideways)
-        back = start + radius * (0.75 * outward - 0.66 * sideways)
-        ax.add_patch(FancyArrowPatch(tuple(leave), tuple(back), connectionstyle="arc3,rad=-1.5", **style))
+        ax.add_patch(FancyArrowPatch(path=_loop(start, radius), **style))
         return
     # Both directions bend to their own right, so that they do not hide each other.
     bend = 0.18
@@ -96,6 +91,25 @@ def _draw_edge(
     arrive = end - radius * _unit(unit - 2 * bend * normal)
     style["connectionstyle"] = f"arc3,rad={bend}"
     ax.add_patch(FancyArrowPatch(tuple(leave), tuple(arrive), **style))
+
+
+def _loop(place: NDArray[np.float64], radius: float) -> Any:
+    """Out on one side of the node and back on the other, on the outside of the circle."""
+    from matplotlib.path import Path
+
+    outward = place / np.linalg.norm(place) if np.linalg.norm(place) > 0 else np.array([0.0, 1.0])
+    sideways = np.array([-outward[1], outward[0]])
+    ends = [place + radius * (0.8 * outward + side * 0.6 * sideways) for side in (1, -1)]
+    # A cubic curve reaches three quarters of the way to its inner points.
+    reach = _loop_reach(radius) / 0.75
+    bends = [place + radius * outward + reach * (outward + side * 0.75 * sideways) for side in (1, -1)]
+    points = [ends[0], bends[0], bends[1], ends[1]]
+    return Path([tuple(point) for point in points], [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+
+
+def _loop_reach(radius: float) -> float:
+    """How far a self edge stands out from its node: far enough for its head on small nodes."""
+    return max(1.1 * radius, 0.13)
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -115,9 +129,16 @@ def _draw_nodes(
             ax.text(x, y, short, ha="center", va="center", fontsize=9, zorder=3)
             continue
         # Names that do not fit into the node stand outside, beyond a possible self edge.
-        far = 1 + 3.6 * radius
-        side = "center" if abs(x) < 0.25 else "left" if x > 0 else "right"
-        ax.text(x * far, y * far, short, ha=side, va="center", fontsize=9, zorder=3, clip_on=False)
+        far = 1 + radius + _loop_reach(radius) + 0.06
+        side = "left" if x > 0 else "right"
+        style: dict[str, Any] = {"ha": side, "va": "center", "fontsize": 9, "zorder": 3, "clip_on": False}
+        if len(places) > 16:
+            # Along the rays, so that many names do not cover each other.
+            turn = float(np.degrees(np.arctan2(y, x)))
+            style |= {"rotation": turn if x > 0 else turn - 180, "rotation_mode": "anchor", "fontsize": 8}
+        elif abs(x) < 0.25:
+            style["ha"] = "center"
+        ax.text(x * far, y * far, short, **style)
 
 
 def _sign_legend(ax: Axes, used: set[int]) -> None:
