@@ -10,6 +10,24 @@ _Floats = NDArray[np.float64]
 _Bools = NDArray[np.bool_]
 _Path = str | PathLike[str]
 
+__all__ = [
+    "Model",
+    "SeriesData",
+    "VERSION",
+    "baseline",
+    "baselines",
+    "check_series",
+    "count_dates",
+    "curves",
+    "fit",
+    "generate",
+    "graph_metrics",
+    "graph_picture",
+    "resume",
+    "settings",
+    "systems",
+]
+
 VERSION: Final[str]
 
 @final
