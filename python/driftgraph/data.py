@@ -346,7 +346,11 @@ class Dataset:
             truth=native.truth,
         )
         data.notices = native.notices
-        data._source = native if native.files else None
+        if native.files:
+            # What is fitted is what was read: the arrays shown must stay that.
+            data._source = native
+            for own in data.times + data.values:
+                own.flags.writeable = False
         return data
 
     def _to_native(self) -> _native.SeriesData:
@@ -454,6 +458,14 @@ class Dataset:
         }
         columns.update({name: matrix[:, idx] for idx, name in enumerate(self.variables)})
         return pl.DataFrame(columns).with_columns(pl.col(self.variables).fill_nan(None))  # type: ignore[no-any-return]
+
+    def to_anndata(self) -> Any:
+        """An AnnData: rows are cells, ``obs`` has ``series`` and ``time``."""
+        anndata = need("anndata", "an AnnData")
+        pd = need("pandas", "an AnnData")
+        frame = self.to_pandas()
+        obs = frame[["series", "time"]].set_axis([f"row-{idx + 1}" for idx in range(len(frame))])
+        return anndata.AnnData(np.concatenate(self.values), obs=obs, var=pd.DataFrame(index=self.variables))
 
     def to_numpy(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``(n, T, D)`` values and ``(T,)`` times of series that share their times."""

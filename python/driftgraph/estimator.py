@@ -6,6 +6,7 @@ import html
 import inspect
 import json
 import os
+import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ _KINDS: dict[str, dict[str, Any]] = {"density": _BETA, "instant_density": _BETA,
 
 
 class Scotch(ScotchSettings):
-    __doc__ = f"""Learns who drives whom, and the stochastic process behind it, from series of measurements.
+    """Learns who drives whom, and the stochastic process behind it, from series of measurements.
 
     The method is SCOTCH (Wang, Jennings and Gong, ICLR 2024): a stochastic differential equation whose
     drift and noise respect a graph, and a posterior over graphs and hidden paths.
@@ -52,7 +53,7 @@ class Scotch(ScotchSettings):
     >>> model.fit(data).edge_probabilities_.shape
     (3, 3)
 
-{inspect.cleandoc(ScotchSettings.__doc__ or "").split(chr(10), 2)[2]}
+    {settings}
 
     Attributes
     ----------
@@ -566,6 +567,12 @@ class Scotch(ScotchSettings):
         """With and without an intervention; ``asked`` goes to :meth:`intervene`."""
         effect = do if isinstance(do, Effect) else self.intervene(do, **asked)
         return plots.plot_effect(effect, variables)
+
+
+if Scotch.__doc__ is not None:
+    # The settings are documented once, by the tables of the library.
+    _settings = inspect.cleandoc(ScotchSettings.__doc__ or "").partition("\n\n")[2]
+    Scotch.__doc__ = Scotch.__doc__.replace("    {settings}", textwrap.indent(_settings, "    "))
 
 
 def _log(file: Path) -> list[dict[str, Any]]:

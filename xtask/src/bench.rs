@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use crate::shell::root;
-use crate::{bench_load, bench_simulate, bench_step};
+use crate::{bench_load, bench_python, bench_simulate, bench_step};
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -18,6 +18,8 @@ pub(crate) enum Benchmark {
     Load,
     /// Paths of a fitted neural model, beside PyTorch (a large download at first use)
     Simulate,
+    /// A fit from Python, beside the binary
+    Python,
 }
 
 /// Runs a benchmark; fails if it misses what we promise.
@@ -26,6 +28,7 @@ pub(crate) fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Step => bench_step::run(),
         Benchmark::Load => bench_load::run(),
         Benchmark::Simulate => bench_simulate::run(),
+        Benchmark::Python => bench_python::run(),
     }
 }
 

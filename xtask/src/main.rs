@@ -4,6 +4,7 @@
 
 mod bench;
 mod bench_load;
+mod bench_python;
 mod bench_simulate;
 mod bench_step;
 mod docs_tables;

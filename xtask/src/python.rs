@@ -30,7 +30,7 @@ pub(crate) fn check_alone() -> anyhow::Result<()> {
 /// Runs every check of the Python package, with the binary that `cargo test` has built.
 pub(crate) fn check() -> anyhow::Result<()> {
     install_requirements()?;
-    run("installing the Python package", &mut install())?;
+    run("installing the Python package", &mut install("dev"))?;
     let binary = root().join("target/debug/driftgraph");
     run("types of the Python package", &mut python(&["-m", "mypy"]))?;
     let stubs = ["-m", "mypy.stubtest", "driftgraph._native", "--concise"];
@@ -58,11 +58,18 @@ fn install_requirements() -> anyhow::Result<()> {
     fs::write(&stamp, wanted).context("cannot keep the list of what is installed")
 }
 
-/// `pip install .`, with the profile of the tests so that most of it is compiled already.
-fn install() -> Command {
+/// The interpreter of the environment, with the package installed as users have it.
+pub(crate) fn release_environment() -> anyhow::Result<PathBuf> {
+    install_requirements()?;
+    run("installing the Python package", &mut install("release"))?;
+    Ok(environment().join("bin/python"))
+}
+
+/// `pip install .`; with the profile of the tests, most of it is compiled already.
+fn install(profile: &str) -> Command {
     let mut install = python(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     install.args(["--no-build-isolation", "--no-deps", "--force-reinstall"]);
-    install.args(["--config-settings", "build-args=--profile dev", "."]);
+    install.args(["--config-settings", &format!("build-args=--profile {profile}"), "."]);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let own = [environment().join("bin")];
     let paths = own.into_iter().chain(std::env::split_paths(&path));
