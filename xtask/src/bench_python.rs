@@ -47,7 +47,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "overhead": overhead,
     });
     keep_result(&root().join("benches/results/python.jsonl"), &line)?;
-    let measured = format!("Measured {} on {cpu}, {rustc}; the fastest of three runs each.", date());
+    let measured =
+        format!("Measured {} on {cpu}, {rustc}; the fastest of three runs each.", date());
     show_on_page("python", &format!("{table}\n{measured}"))?;
     ensure!(overhead <= MOST_OVERHEAD, "{:.1} % slower than the binary", 100.0 * overhead);
     Ok(())

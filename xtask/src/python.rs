@@ -23,7 +23,8 @@ fn python(arguments: &[&str]) -> Command {
 
 /// Builds the binary to compare with, then runs every check of the Python package.
 pub(crate) fn check_alone() -> anyhow::Result<()> {
-    run("the binary to compare with", &mut cargo(&["build", "--package", "driftgraph-cli"]))?;
+    let build = ["build", "--workspace", "--all-features"];
+    run("the binary to compare with", &mut cargo(&build))?;
     check()
 }
 
@@ -53,7 +54,8 @@ fn install_requirements() -> anyhow::Result<()> {
     let mut make = Command::new("python3");
     make.args(["-m", "venv", "--clear"]).arg(environment());
     run("making a Python environment", &mut make)?;
-    let mut install = python(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
+    let mut install =
+        python(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
     run("installing what the Python checks need", install.arg(&list))?;
     fs::write(&stamp, wanted).context("cannot keep the list of what is installed")
 }

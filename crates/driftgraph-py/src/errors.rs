@@ -108,8 +108,7 @@ pub(crate) fn core_error(error: &CoreError, variables: &[String]) -> PyErr {
     match error {
         CoreError::ValueInfinite { series, variable, time } => {
             let name = variables.get(*variable).map_or("?", String::as_str);
-            let place =
-                Where { series: Some(series), variable: Some(name), time: Some(*time) };
+            let place = Where { series: Some(series), variable: Some(name), time: Some(*time) };
             let message =
                 format!("series `{series}` has an infinite value of `{name}` at time {time}");
             Class::Data.about(&message, place)

@@ -280,11 +280,7 @@ fn known_graph(matrix: &PyReadonlyArray2<'_, bool>, loaded: &Loaded) -> PyResult
 /// The data as a run folder will find them again: the files they came from, or a table of its own.
 ///
 /// What is fitted is what was read back, so that folder, binary and Python agree to the bit.
-fn kept_data(
-    py: Python<'_>,
-    data: &SeriesData,
-    folder: &Path,
-) -> PyResult<(Loaded, ReadOptions)> {
+fn kept_data(py: Python<'_>, data: &SeriesData, folder: &Path) -> PyResult<(Loaded, ReadOptions)> {
     if !data.loaded.files.is_empty() {
         return Ok((data.loaded.clone(), data.options.clone()));
     }

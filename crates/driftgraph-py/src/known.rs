@@ -52,7 +52,8 @@ pub(crate) fn generate(
     drop_by: &str,
     noise: f64,
 ) -> PyResult<SeriesData> {
-    let mut given: Vec<(&str, f64)> = parameters.iter().map(|(name, x)| (name.as_str(), *x)).collect();
+    let mut given: Vec<(&str, f64)> =
+        parameters.iter().map(|(name, x)| (name.as_str(), *x)).collect();
     // The same message whatever the order of a hash map.
     given.sort_by(|a, b| a.0.cmp(b.0));
     let built = registry::build(system, &given, seed).or_raise()?;
@@ -67,7 +68,11 @@ pub(crate) fn generate(
     recipe.step_size = step_size.unwrap_or(recipe.step_size);
     recipe.scheme = scheme_of(scheme)?;
     recipe.standardise |= standardise;
-    recipe.sampling = one_of("sampling", sampling, &[("regular", Sampling::Regular), ("random", Sampling::Random)])?;
+    recipe.sampling = one_of(
+        "sampling",
+        sampling,
+        &[("regular", Sampling::Regular), ("random", Sampling::Random)],
+    )?;
     let droppings = [
         ("time", Dropping::TimesOfAllSeries(drop)),
         ("series-time", Dropping::TimesPerSeries(drop)),
@@ -93,7 +98,8 @@ pub(crate) fn one_of<T: Copy>(what: &str, word: &str, known: &[(&str, T)]) -> Py
     let found = known.iter().find(|(name, _)| *name == word).map(|(_, value)| *value);
     found.ok_or_else(|| {
         let words: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        Class::Question.with(&format!("`{what}` must be one of {}, found `{word}`", words.join(", ")))
+        Class::Question
+            .with(&format!("`{what}` must be one of {}, found `{word}`", words.join(", ")))
     })
 }
 

@@ -23,13 +23,13 @@ mod _native {
     #[pymodule_export]
     use super::fit::{fit, resume};
     #[pymodule_export]
-    use super::settings::settings;
-    #[pymodule_export]
     use super::known::{baseline, baselines, curves, generate, graph_metrics, systems};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
     use super::pictures::graph_picture;
+    #[pymodule_export]
+    use super::settings::settings;
 
     /// Version of the library.
     #[pymodule_export]

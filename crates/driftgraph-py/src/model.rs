@@ -13,7 +13,7 @@ use driftgraph_core::fitted::sample::SampledGraph;
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_data::run_folder::Run;
-use driftgraph_data::{RunError, fingerprint};
+use driftgraph_data::{Loaded, RunError, fingerprint};
 use numpy::{PyArray2, PyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,22 +24,22 @@ use crate::data::SeriesData;
 use crate::errors::{Class, OrRaise};
 use crate::known::{one_of, scheme_of, to_json};
 
-/// Share of a usual series that is forecast, and in how many times, where nothing else is said.
-const USUAL_FORECAST: (f64, f64) = (0.2, 20.0);
-
 /// A fitted model with its run folder.
 #[pyclass(frozen, module = "driftgraph._native")]
 #[derive(Debug)]
 pub(crate) struct Model {
     run: Run,
     /// The data of the fit; `None` where they cannot be had.
-    data: OnceLock<Option<SeriesSet>>,
+    data: OnceLock<Option<Loaded>>,
 }
 
 impl Model {
+    fn loaded(&self) -> Option<&Loaded> {
+        self.data.get_or_init(|| self.run.load_data(&[]).ok()).as_ref()
+    }
+
     fn data(&self) -> Option<&SeriesSet> {
-        let read = || self.run.load_data(&[]).ok().map(|loaded| loaded.data);
-        self.data.get_or_init(read).as_ref()
+        self.loaded().map(|loaded| &loaded.data)
     }
 
     /// The data, or why they cannot be had.
@@ -47,21 +47,10 @@ impl Model {
         if let Some(data) = self.data() {
             return Ok(data);
         }
-        match self.run.load_data(&[]) {
-            Err(error) => Err(Err::<(), _>(error).or_raise().expect_err("it is an error")),
-            Ok(_) => Err(Class::File.with("the data of the run came back while they were asked for; try again")),
-        }
-    }
-
-    /// How long a usual series is: as the data say where they are at hand.
-    fn usual_span(&self) -> f64 {
-        let Some(data) = self.data() else { return self.run.model.usual_span() };
-        let mut spans: Vec<f64> = (data.series().iter())
-            .map(|series| series.times()[series.n_observations() - 1] - series.times()[0])
-            .filter(|span| *span > 0.0)
-            .collect();
-        spans.sort_by(f64::total_cmp);
-        spans.get(spans.len() / 2).copied().unwrap_or_else(|| self.run.model.usual_span())
+        // Read once more for the reason; data that came back in between will do as well.
+        let loaded = self.run.load_data(&[]).or_raise()?;
+        let message = format!("the data in {:?} came back just now; ask again", loaded.files);
+        Err(Class::File.with(&message))
     }
 
     fn start_time(&self, start: &Start) -> f64 {
@@ -95,9 +84,12 @@ impl PathRequest {
             (None, Some((name, time))) => Start::Series { name, time },
             (None, None) => Start::Learned,
         };
-        let times = if let Some(times) = self.times { times } else {
+        let times = if let Some(times) = self.times {
+            times
+        } else {
             let from = self.start_time.unwrap_or_else(|| model.start_time(&start));
-            let horizon = self.horizon.unwrap_or_else(|| model.usual_span());
+            let horizon =
+                self.horizon.unwrap_or_else(|| model.run.model.usual_span_in(model.data()));
             even_times(from, horizon, self.every).or_raise()?
         };
         Ok(SimulateSettings {
@@ -112,11 +104,11 @@ impl PathRequest {
     }
 
     fn forecast_settings(self, model: &Model) -> PyResult<ForecastSettings> {
-        let times = if let Some(times) = self.times { ForecastTimes::At(times) } else {
-            let (share, n_times) = USUAL_FORECAST;
-            let horizon = self.horizon.unwrap_or_else(|| share * model.usual_span());
-            let every = self.every.unwrap_or(horizon / n_times);
-            ForecastTimes::After(even_times(0.0, horizon, Some(every)).or_raise()?.split_off(1))
+        let times = if let Some(times) = self.times {
+            ForecastTimes::At(times)
+        } else {
+            let span = model.run.model.usual_span_in(model.data());
+            ForecastTimes::even(span, self.horizon, self.every).or_raise()?
         };
         Ok(ForecastSettings {
             n_paths: self.n_paths,
@@ -146,7 +138,7 @@ impl Model {
                 let files = data.loaded.files.clone();
                 return Err(RunError::DataChanged { folder, files }).or_raise();
             }
-            known.get_or_init(|| Some(data.set().clone()));
+            known.get_or_init(|| Some(data.loaded.clone()));
         }
         Ok(Self { run, data: known })
     }
@@ -228,7 +220,8 @@ impl Model {
         seed: u64,
         kind: &str,
     ) -> PyResult<Bound<'py, PyArray3<bool>>> {
-        let kinds = [("any", (true, true)), ("lagged", (true, false)), ("instantaneous", (false, true))];
+        let kinds =
+            [("any", (true, true)), ("lagged", (true, false)), ("instantaneous", (false, true))];
         let (lagged, instant) = one_of("kind", kind, &kinds)?;
         let n = self.run.model.n_variables();
         let graphs = py.detach(|| self.run.model.sample_graphs(n_graphs, seed));
@@ -242,11 +235,7 @@ impl Model {
     }
 
     /// New paths of the learned process.
-    fn simulate<'py>(
-        &self,
-        py: Python<'py>,
-        request: PathRequest,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    fn simulate<'py>(&self, py: Python<'py>, request: PathRequest) -> PyResult<Bound<'py, PyDict>> {
         let settings = request.settings(self)?;
         let paths = py.detach(|| self.run.model.simulate(&settings, self.data(), &|_| ()));
         answers::paths(py, paths.or_raise()?)
@@ -287,7 +276,13 @@ impl Model {
     }
 
     /// How well hidden cells are imputed, as JSON.
-    fn impute_test(&self, py: Python<'_>, share: f64, n_samples: usize, seed: u64) -> PyResult<String> {
+    fn impute_test(
+        &self,
+        py: Python<'_>,
+        share: f64,
+        n_samples: usize,
+        seed: u64,
+    ) -> PyResult<String> {
         let settings = ImputeSettings { times: ImputeTimes::Rows, n_samples, seed };
         let data = self.needed_data()?;
         let test = py.detach(|| self.run.model.impute_test(data, share, &settings, &|_| ()));
@@ -303,9 +298,8 @@ impl Model {
     ) -> PyResult<Bound<'py, PyDict>> {
         let settings = request.settings(self)?;
         let changes = Interventions::parse(&texts, self.run.model.variables());
-        let changes = changes
-            .map_err(driftgraph_core::fitted::error::FittedError::from)
-            .or_raise()?;
+        let changes =
+            changes.map_err(driftgraph_core::fitted::error::FittedError::from).or_raise()?;
         let effect =
             py.detach(|| self.run.model.intervene(&changes, &settings, self.data(), &|_| ()));
         let answer = answers::effect(py, effect.or_raise()?)?;
@@ -317,7 +311,11 @@ impl Model {
     }
 
     /// Log likelihood of each series of `data`: name, nats, number of predicted cells.
-    fn log_likelihoods(&self, py: Python<'_>, data: &SeriesData) -> PyResult<Vec<(String, f64, usize)>> {
+    fn log_likelihoods(
+        &self,
+        py: Python<'_>,
+        data: &SeriesData,
+    ) -> PyResult<Vec<(String, f64, usize)>> {
         let found = py.detach(|| self.run.model.log_likelihoods(data.set())).or_raise()?;
         Ok(found.into_iter().map(|one| (one.name, one.log_likelihood, one.n_cells)).collect())
     }

@@ -34,7 +34,8 @@ impl FittedModel {
         });
         let members: Vec<Vec<Option<f64>>> = members.flatten().collect();
         let mut found = Vec::new();
-        for (idx, rows) in layout.series().iter().enumerate().filter(|(_, rows)| rows.n_points > 1) {
+        for (idx, rows) in layout.series().iter().enumerate().filter(|(_, rows)| rows.n_points > 1)
+        {
             let series = &data.series()[rows.series_idx];
             let logs: Vec<f64> = members.iter().filter_map(|member| member[idx]).collect();
             if logs.is_empty() {
