@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use crate::shell::root;
-use crate::{bench_bridge, bench_load, bench_simulate, bench_step};
+use crate::{bench_bridge, bench_load, bench_python, bench_simulate, bench_step};
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -24,6 +24,8 @@ pub(crate) enum Benchmark {
     },
     /// Paths of a fitted neural model, beside PyTorch (a large download at first use)
     Simulate,
+    /// A fit from Python, beside the binary
+    Python,
 }
 
 /// Runs a benchmark; fails if it misses what we promise.
@@ -33,6 +35,7 @@ pub(crate) fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Load => bench_load::run(),
         Benchmark::Bridge { large } => bench_bridge::run(large),
         Benchmark::Simulate => bench_simulate::run(),
+        Benchmark::Python => bench_python::run(),
     }
 }
 

@@ -6,6 +6,7 @@ mod bench;
 mod bench_bridge;
 mod bench_bridge_large;
 mod bench_load;
+mod bench_python;
 mod bench_simulate;
 mod bench_step;
 mod browser;
@@ -13,6 +14,7 @@ mod docs_tables;
 mod equations;
 mod fuzz;
 mod licences;
+mod python;
 mod shell;
 mod test;
 
@@ -28,10 +30,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run every check: format, lints, tests, documentation, licences
+    /// Run every check: format, lints, tests, documentation, Python, licences
     Test,
     /// Look at reports in a real browser
     Browser,
+    /// Check the Python package alone: tests, types, examples, notebooks
+    Python,
     /// Check that code and paper/EQUATIONS.md name the same equations
     Equations,
     /// Copy the tables of results/ into docs/accuracy.md
@@ -58,6 +62,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
         Command::Browser => browser::check(),
+        Command::Python => python::check_alone(),
         Command::Equations => equations::check(),
         Command::DocsTables { check } => docs_tables::run(check),
         Command::Fuzz { minutes, target } => fuzz::fuzz(minutes, target.as_deref()),

@@ -1,7 +1,7 @@
 //! Every check there is, in the order in which they are likely to fail.
 
 use crate::shell::{cargo, root, run, say};
-use crate::{browser, docs_tables, equations, licences};
+use crate::{browser, docs_tables, equations, licences, python};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
@@ -19,6 +19,7 @@ pub(crate) fn run_checks() -> anyhow::Result<()> {
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     documentation.args(programs);
     run("documentation", documentation.env("RUSTDOCFLAGS", "-D warnings"))?;
+    python::check()?;
     licences::check()?;
     say("all checks passed");
     Ok(())

@@ -71,7 +71,8 @@ pub(crate) fn simulate_settings(
     paths: &PathArgs,
     data: Option<&Loaded>,
 ) -> anyhow::Result<SimulateSettings> {
-    let horizon = span.horizon.unwrap_or_else(|| usual_span(run, data));
+    let series = data.map(|loaded| &loaded.data);
+    let horizon = span.horizon.unwrap_or_else(|| run.model.usual_span_in(series));
     let first = match &span.start {
         StartArg::Series(_, Some(time)) => Some(*time),
         StartArg::Series(name, None) => data
@@ -97,17 +98,6 @@ pub(crate) fn simulate_settings(
 
 pub(crate) fn graph_choice(paths: &PathArgs) -> GraphChoice {
     paths.threshold.map_or(GraphChoice::Sampled, GraphChoice::Threshold)
-}
-
-/// How long a usual series is: as the data say where they are at hand.
-pub(crate) fn usual_span(run: &Run, data: Option<&Loaded>) -> f64 {
-    let Some(loaded) = data else { return run.model.usual_span() };
-    let mut spans: Vec<f64> = (loaded.data.series().iter())
-        .map(|series| series.times()[series.n_observations() - 1] - series.times()[0])
-        .filter(|span| *span > 0.0)
-        .collect();
-    spans.sort_by(f64::total_cmp);
-    spans.get(spans.len() / 2).copied().unwrap_or_else(|| run.model.usual_span())
 }
 
 /// What the time axis of a picture says.

@@ -2,7 +2,7 @@
 //!
 //! A [`model::FittedModel`] is everything a fit has learned, whichever posterior it used; it can be
 //! taken apart into named arrays and put together again. Each question is one call on it: `edges`,
-//! `simulate`, `forecast`, `impute`, `intervene`, all in the user's names and units.
+//! `simulate`, `forecast`, `impute`, `intervene`, `log_likelihoods`, all in the user's names and units.
 
 pub mod accuracy;
 pub mod arrays;
@@ -19,9 +19,11 @@ pub mod impute;
 pub mod intervene;
 pub mod intervention;
 pub mod law;
+pub mod likelihood;
 pub mod log_odds;
 pub mod model;
 mod refit;
+pub mod sample;
 pub mod score;
 pub mod simulate;
 

@@ -39,4 +39,4 @@ pub use load::{Loaded, load};
 pub use problem::Problem;
 pub use roles::{Duplicates, ReadOptions};
 pub use run_error::RunError;
-pub use time::{TimeAxis, TimeUnit};
+pub use time::{TimeAxis, TimeUnit, count_dates};

@@ -195,6 +195,16 @@ impl TimeScale {
     }
 }
 
+/// Dates as numbers, counted as they are in files: from the earliest, in a unit that suits their gaps.
+///
+/// `stamps` are nanoseconds since 1970.
+pub fn count_dates(stamps: Vec<i64>) -> (Vec<f64>, TimeAxis) {
+    let n = stamps.len();
+    let dates = RawTimes::Timestamps(stamps);
+    let scale = TimeScale::of(&[&dates]);
+    ((0..n).map(|row| scale.number(&dates, row)).collect(), scale.axis())
+}
+
 fn unit_of_gaps(files: &[&RawTimes]) -> TimeUnit {
     let mut gaps: Vec<u64> = Vec::new();
     for times in files {

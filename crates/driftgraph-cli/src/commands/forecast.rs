@@ -6,24 +6,18 @@ use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::forecast::{
     ForecastSettings, ForecastTest, ForecastTimes, SeriesForecast,
 };
-use driftgraph_core::fitted::simulate::even_times;
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::{BandChart, Panel};
 use serde_json::json;
 
 use crate::asking::{
     BandColumns, Bar, accuracies, accuracy_table, bands_json, data_if_there, data_of, graph_choice,
-    last_bands, time_label, usual_span, with_run, write_table,
+    last_bands, time_label, with_run, write_table,
 };
 use crate::charts::{draw, panel};
 use crate::model_args::ForecastArgs;
 use crate::output::{count, short};
 use crate::printer;
-
-/// Share of a usual series that is forecast where nothing else is said.
-const USUAL_SHARE: f64 = 0.2;
-/// Forecasts of a series where nothing else is said.
-const USUAL_TIMES: f64 = 20.0;
 
 pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<ExitCode> {
     with_run(&args.run, |run| match args.holdout {
@@ -47,10 +41,8 @@ fn settings(args: &ForecastArgs, times: ForecastTimes) -> ForecastSettings {
 fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
     let data = data_if_there(run, &args.run)?;
     let times = if args.times.is_empty() {
-        let usual = USUAL_SHARE * usual_span(run, data.as_ref());
-        let horizon = args.horizon.unwrap_or(usual);
-        let every = args.every.unwrap_or(horizon / USUAL_TIMES);
-        ForecastTimes::After(even_times(0.0, horizon, Some(every))?.split_off(1))
+        let series = data.as_ref().map(|loaded| &loaded.data);
+        ForecastTimes::even(run.model.usual_span_in(series), args.horizon, args.every)?
     } else {
         ForecastTimes::At(args.times.clone())
     };

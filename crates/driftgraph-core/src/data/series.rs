@@ -24,29 +24,41 @@ impl ObservedSeries {
         times: Vec<f64>,
         values: Vec<f64>,
     ) -> Result<Self, CoreError> {
-        let series = name.into();
+        let name = name.into();
+        Self::check(&name, n_variables, &times, &values)?;
+        Ok(Self { name, n_variables, times, values })
+    }
+
+    /// Whether these measurements make a series, without taking them.
+    pub fn check(
+        name: &str,
+        n_variables: usize,
+        times: &[f64],
+        values: &[f64],
+    ) -> Result<(), CoreError> {
+        let series = || name.to_owned();
         if n_variables == 0 {
             return Err(CoreError::NoVariables);
         }
         if times.is_empty() {
-            return Err(CoreError::EmptySeries { series });
+            return Err(CoreError::EmptySeries { series: series() });
         }
         if values.len() != times.len() * n_variables {
             let (n_rows, found) = (times.len(), values.len());
-            return Err(CoreError::WrongSize { series, n_rows, n_variables, found });
+            return Err(CoreError::WrongSize { series: series(), n_rows, n_variables, found });
         }
         if let Some(&time) = times.iter().find(|time| !time.is_finite()) {
-            return Err(CoreError::TimeNotFinite { series, time });
+            return Err(CoreError::TimeNotFinite { series: series(), time });
         }
         if let Some(pair) = times.windows(2).find(|pair| pair[1] <= pair[0]) {
             let (previous, next) = (pair[0], pair[1]);
-            return Err(CoreError::TimesNotIncreasing { series, previous, next });
+            return Err(CoreError::TimesNotIncreasing { series: series(), previous, next });
         }
         if let Some(cell) = values.iter().position(|value| value.is_infinite()) {
             let (variable, time) = (cell % n_variables, times[cell / n_variables]);
-            return Err(CoreError::ValueInfinite { series, variable, time });
+            return Err(CoreError::ValueInfinite { series: series(), variable, time });
         }
-        Ok(Self { name: series, n_variables, times, values })
+        Ok(())
     }
 
     /// The series' name, as the user knows it.
@@ -107,11 +119,7 @@ pub struct SeriesSet {
 impl SeriesSet {
     /// Checks that names are unique and that every series has every variable.
     pub fn new(variables: Vec<String>, series: Vec<ObservedSeries>) -> Result<Self, CoreError> {
-        check_variables(&variables)?;
-        if series.is_empty() {
-            return Err(CoreError::NoSeries);
-        }
-        check_names("series", "series", series.iter().map(ObservedSeries::name))?;
+        Self::check_names(&variables, series.iter().map(ObservedSeries::name))?;
         if let Some(odd) = series.iter().find(|series| series.n_variables != variables.len()) {
             return Err(CoreError::WrongVariableCount {
                 series: odd.name.clone(),
@@ -120,6 +128,18 @@ impl SeriesSet {
             });
         }
         Ok(Self { variables, series })
+    }
+
+    /// Whether there are variables and series, each with a name of its own.
+    pub fn check_names<'a>(
+        variables: &[String],
+        series: impl ExactSizeIterator<Item = &'a str>,
+    ) -> Result<(), CoreError> {
+        check_variables(variables)?;
+        if series.len() == 0 {
+            return Err(CoreError::NoSeries);
+        }
+        check_names("series", "series", series)
     }
 
     /// Variable names in column order.

@@ -126,6 +126,15 @@ pub enum FittedError {
         /// Those of the data.
         found: Vec<String>,
     },
+    /// A posterior under which new series have no predictive likelihood.
+    #[error("only models of the bridge posterior say how probable new series are")]
+    NoLikelihood,
+    /// A series whose prediction breaks down.
+    #[error("the model gives series `{series}` no finite likelihood")]
+    NotPredictable {
+        /// Name of the series.
+        series: String,
+    },
     /// Too little data to hold something out.
     #[error("there is nothing to hold out: {reason}")]
     NothingToHoldOut {

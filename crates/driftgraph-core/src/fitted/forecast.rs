@@ -10,7 +10,7 @@ use super::error::FittedError;
 use super::hidden::HiddenPaths;
 use super::law::Law;
 use super::model::FittedModel;
-use super::simulate::{check_graph, check_paths};
+use super::simulate::{check_graph, check_paths, even_times};
 use crate::noise::{Noise, Purpose};
 use crate::objective::observation::ObservationNoise;
 use crate::process::solver::Scheme;
@@ -23,6 +23,20 @@ pub enum ForecastTimes {
     After(Vec<f64>),
     /// At these times, as far as they lie after the end of a series.
     At(Vec<f64>),
+}
+
+/// Share of a usual series that is forecast where nothing else is said.
+const USUAL_SHARE: f64 = 0.2;
+/// Forecasts of a series where nothing else is said.
+const USUAL_TIMES: f64 = 20.0;
+
+impl ForecastTimes {
+    /// Even times after the end of each series; `span` is the length of a usual one.
+    pub fn even(span: f64, horizon: Option<f64>, every: Option<f64>) -> Result<Self, FittedError> {
+        let horizon = horizon.unwrap_or(USUAL_SHARE * span);
+        let every = every.unwrap_or(horizon / USUAL_TIMES);
+        Ok(Self::After(even_times(0.0, horizon, Some(every))?.split_off(1)))
+    }
 }
 
 /// How futures are simulated.

@@ -179,6 +179,17 @@ impl FittedModel {
         spans.get(spans.len() / 2).copied().unwrap_or(100.0 * self.step_size())
     }
 
+    /// The same as the data say, where they are at hand.
+    pub fn usual_span_in(&self, data: Option<&SeriesSet>) -> f64 {
+        let series = data.map_or(&[][..], SeriesSet::series).iter();
+        let mut spans: Vec<f64> = series
+            .map(|series| series.times()[series.n_observations() - 1] - series.times()[0])
+            .filter(|span| *span > 0.0)
+            .collect();
+        spans.sort_by(f64::total_cmp);
+        spans.get(spans.len() / 2).copied().unwrap_or_else(|| self.usual_span())
+    }
+
     /// Mean log-odds over members.
     pub fn log_odds(&self) -> EdgeLogOdds {
         match &self.part {

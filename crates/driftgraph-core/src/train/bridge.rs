@@ -17,6 +17,8 @@ pub use cycle::Cycle;
 pub use error::{BridgeError, Divergence, SettingProblem};
 pub use fit::{BridgeFit, combined_scores, fit_bridge};
 pub use noise_rule::NoiseMoments;
-pub use settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates};
+pub use settings::{
+    BRIDGE_SETTINGS, BridgeSetting, BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates,
+};
 pub use state::BridgeState;
 pub use trainer::{BridgeProgress, BridgeTrainer, StopReason};

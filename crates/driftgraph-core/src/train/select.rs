@@ -3,7 +3,7 @@
 //! Held-out likelihood decides only what it decides reliably: whether variables act on each other within
 //! a step, and whether the drift is more than linear. Everything else is learned.
 
-mod dynamics;
+pub(crate) mod dynamics;
 mod ensemble;
 mod folds;
 pub mod kalman;

@@ -1,5 +1,9 @@
 //! Settings of a bridge fit with their defaults and checks.
 
+mod table;
+
+pub use table::{BRIDGE_SETTINGS, BridgeSetting};
+
 use super::error::{BridgeError, SettingProblem};
 use crate::graph::density::GraphDensity;
 use crate::objective::observation::ObservationNoise;
@@ -43,29 +47,7 @@ impl Default for Rates {
     }
 }
 
-/// Everything that can be chosen about a bridge fit.
-///
-/// | setting | default | range | meaning |
-/// | --- | --- | --- | --- |
-/// | `seed` | 0 | any | decides batches, samples and initial networks |
-/// | `step_size` | median gap | positive | longest step of a grid, in the data's unit of time |
-/// | `density` | per source, Beta(0.5, 5) | positive | prior of the lagged graph |
-/// | `instantaneous` | false | | whether variables act on each other within a step |
-/// | `instant_density` | common, Beta(0.5, 5) | positive | prior of the instantaneous graph |
-/// | `drift` | linear | | linear effects, a node function, or both |
-/// | `neural_diffusion` | false | | whether a node function changes the diffusion with the state |
-/// | `nets` | 32, 16, 8, 10 | at least 1 (0) | width, embedding, sampled graphs and weight precision |
-/// | `estimator` | probability | positive | how gradients pass through sampled edges |
-/// | `innovations` | Gaussian | | law of what a step adds beyond its drift |
-/// | `noise_scale` | auto | positive | scale of the observation noise |
-/// | `noise` | by scale | | Gaussian where the scale is learned, else Laplace, unless given |
-/// | `batch_numbers` | 12000 | at least 1 | numbers (steps x variables) per training step |
-/// | `schedule_steps` | 800 | at least 20 | steps of the first cycle of learning rates |
-/// | `max_steps` | 4 cycles, or 1 with node functions | at least 1 | most steps in all |
-/// | `elbo_tolerance` | 0.002 | positive | relative change of the ELBO that counts as none |
-/// | `edge_tolerance` | 0.02 | positive | mean change of edge probabilities that counts as none |
-/// | `min_scale` | 0.001 | positive, below 1 | floor of diffusion (relative to increments) and noise |
-/// | `patience` | 20 | at least 1 | steps in a row that may fail |
+/// Everything that can be chosen about a bridge fit; [`BRIDGE_SETTINGS`] is its table of meanings and ranges.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BridgeSettings {

@@ -5,11 +5,21 @@ use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::gated::GatedMoments;
 use crate::posterior::bridge::linalg::{identity, log_det_and_inverse};
 use crate::posterior::bridge::mean_field::MeanFieldNets;
+use crate::posterior::bridge::model::BridgeModel;
 use crate::train::bridge::BridgeTrainer;
 
 /// Posterior means of effects, and all scales; `None` where I - E B is singular.
 pub(super) fn of_trainer(trainer: &BridgeTrainer) -> Option<Dynamics> {
-    let (model, parameters) = (trainer.model(), &trainer.state().parameters);
+    let parameters = &trainer.state().parameters;
+    of_parameters(trainer.model(), parameters, trainer.layout().time_unit())
+}
+
+/// The same of a model with these parameters, whose unit of time is so long in the user's.
+pub(crate) fn of_parameters(
+    model: &BridgeModel,
+    parameters: &[f64],
+    time_unit: f64,
+) -> Option<Dynamics> {
     let d = model.n_variables();
     let mut lagged = GatedMoments::default();
     model.lagged().moments(parameters, model.lagged_prior().rules(), &mut lagged);
@@ -23,7 +33,7 @@ pub(super) fn of_trainer(trainer: &BridgeTrainer) -> Option<Dynamics> {
     let mut dynamics = Dynamics::random_walk(model.increment_scales().to_vec());
     dynamics.lagged = lagged.mean;
     dynamics.spread_instantly = spread_instantly;
-    dynamics.time_unit = trainer.layout().time_unit();
+    dynamics.time_unit = time_unit;
     dynamics.nets = MeanFieldNets::new(model, parameters);
     let unit_variance = match model.structure().noise {
         ObservationNoise::Gaussian => 1.0,

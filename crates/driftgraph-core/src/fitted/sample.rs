@@ -1,0 +1,58 @@
+//! Graphs drawn from the posterior.
+
+use super::dynamics::{Dynamics, GraphChoice};
+use super::model::FittedModel;
+use crate::SignatureGraph;
+use crate::noise::{Noise, Purpose};
+
+/// One graph of the posterior.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampledGraph {
+    /// Edges into drift or noise.
+    pub lagged: SignatureGraph,
+    /// Edges within a step, where the model has such effects.
+    pub instant: Option<SignatureGraph>,
+}
+
+impl FittedModel {
+    /// Draws graphs: number n is the one under which path n of a simulation with this seed moves.
+    pub fn sample_graphs(&self, n_graphs: usize, seed: u64) -> Vec<SampledGraph> {
+        let members = Dynamics::of(self);
+        let graph = |edges: Vec<f64>| {
+            let edges = edges.iter().map(|edge| *edge > 0.5).collect();
+            SignatureGraph::from_matrix(self.n_variables(), edges)
+                .expect("a draw has one entry per pair of variables")
+        };
+        let one = |number: usize| {
+            let member = &members[number % members.len()];
+            let mut noise = Noise::new(seed, Purpose::Graph, number as u64);
+            let (lagged, instant) = member.draw_graph(GraphChoice::Sampled, &mut noise);
+            SampledGraph { lagged: graph(lagged), instant: instant.map(graph) }
+        };
+        (0..n_graphs).map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fitted::model::LinearProcess;
+
+    #[test]
+    fn edges_come_as_often_as_their_probability_says() {
+        let process = LinearProcess {
+            effects: vec![-1.0, 0.5, 0.0, -1.0],
+            ..LinearProcess::resting(vec!["a".into(), "b".into()])
+        };
+        let model = FittedModel::linear(&process).unwrap();
+        let n = 2000;
+        let graphs = model.sample_graphs(n, 3);
+        assert_eq!(graphs, model.sample_graphs(n, 3));
+        for (idx, p) in model.edge_probabilities().iter().enumerate() {
+            let count = graphs.iter().filter(|graph| graph.lagged.matrix()[idx]).count();
+            // Five deviations of a share over n draws; the seed is fixed.
+            let tolerance = 5.0 * (p * (1.0 - p) / n as f64).sqrt() + 1e-12;
+            assert!((count as f64 / n as f64 - p).abs() <= tolerance, "pair {idx}: {count}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Series between Python and Rust: arrays copied once, files read as the binary reads them.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use driftgraph_core::{ObservedSeries, SeriesSet, SignatureGraph};
+use driftgraph_data::summary::Summary;
+use driftgraph_data::write::write_series;
+use driftgraph_data::{Duplicates, Loaded, ReadOptions, TimeAxis, TimeUnit, fingerprint, load};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::arrays::matrix;
+use crate::errors::{Class, OrRaise, core_error};
+
+/// A checked set of series, and where it came from.
+#[pyclass(frozen, module = "driftgraph._native")]
+#[derive(Debug)]
+pub(crate) struct SeriesData {
+    pub(crate) loaded: Loaded,
+    pub(crate) options: ReadOptions,
+}
+
+impl SeriesData {
+    pub(crate) fn set(&self) -> &SeriesSet {
+        &self.loaded.data
+    }
+
+    pub(crate) fn of_set(data: SeriesSet, truth: Option<SignatureGraph>) -> Self {
+        let time_axis = TimeAxis { unit: TimeUnit::Given, origin: None };
+        let loaded = Loaded { data, time_axis, truth, files: Vec::new(), notices: Vec::new() };
+        Self { loaded, options: ReadOptions::default() }
+    }
+
+    fn series(&self, idx: usize) -> PyResult<&ObservedSeries> {
+        let unknown = || Class::Question.with(&format!("there is no series number {idx}"));
+        self.set().series().get(idx).ok_or_else(unknown)
+    }
+}
+
+#[pymethods]
+impl SeriesData {
+    /// Takes arrays `(time,)` and `(time, variable)` per series; `NaN` is a missing cell.
+    #[new]
+    #[pyo3(signature = (variables, names, times, values, unit="given", origin=None))]
+    fn new(
+        variables: Vec<String>,
+        names: Vec<String>,
+        times: Vec<PyReadonlyArray1<'_, f64>>,
+        values: Vec<PyReadonlyArray2<'_, f64>>,
+        unit: &str,
+        origin: Option<String>,
+    ) -> PyResult<Self> {
+        let mut series = Vec::with_capacity(names.len());
+        for ((name, times), values) in names.into_iter().zip(&times).zip(&values) {
+            let (times, values) = (times.as_slice()?.to_vec(), values.as_slice()?.to_vec());
+            let one = ObservedSeries::new(name, variables.len(), times, values);
+            series.push(one.map_err(|error| core_error(&error, &variables))?);
+        }
+        let mut data = Self::of_set(SeriesSet::new(variables, series).or_raise()?, None);
+        data.loaded.time_axis = TimeAxis { unit: time_unit(unit)?, origin };
+        Ok(data)
+    }
+
+    /// Reads files and folders.
+    #[staticmethod]
+    #[pyo3(signature = (paths, *, time=None, series=None, variables=Vec::new(), ignore=Vec::new(), duplicates="error"))]
+    fn read(
+        py: Python<'_>,
+        paths: Vec<PathBuf>,
+        time: Option<String>,
+        series: Option<String>,
+        variables: Vec<String>,
+        ignore: Vec<String>,
+        duplicates: &str,
+    ) -> PyResult<Self> {
+        let duplicates = match duplicates {
+            "error" => Duplicates::Error,
+            "mean" => Duplicates::Mean,
+            "first" => Duplicates::First,
+            "last" => Duplicates::Last,
+            other => {
+                let message =
+                    format!("`duplicates` must be error, mean, first or last, found `{other}`");
+                return Err(Class::Question.with(&message));
+            }
+        };
+        let options =
+            ReadOptions { time, series, variables, ignore, duplicates, ..ReadOptions::default() };
+        let loaded = py.detach(|| load(&paths, &options)).or_raise()?;
+        Ok(Self { loaded, options })
+    }
+
+    /// Names of the variables.
+    #[getter]
+    fn variables(&self) -> Vec<String> {
+        self.set().variables().to_vec()
+    }
+
+    /// Names of the series.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.set().series().iter().map(|series| series.name().to_owned()).collect()
+    }
+
+    /// Times of one series.
+    fn times<'py>(&self, py: Python<'py>, idx: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.series(idx)?.times().to_vec().into_pyarray(py))
+    }
+
+    /// Values of one series, `(time, variable)`.
+    fn values<'py>(&self, py: Python<'py>, idx: usize) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let series = self.series(idx)?;
+        let shape = (series.n_observations(), series.n_variables());
+        Ok(matrix(py, shape, series.values().to_vec()))
+    }
+
+    /// The true graph, where the file carries one.
+    #[getter]
+    fn truth<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray2<bool>>> {
+        let truth = self.loaded.truth.as_ref()?;
+        let n = truth.n_variables();
+        Some(matrix(py, (n, n), truth.matrix().to_vec()))
+    }
+
+    /// The files that were read; none for arrays.
+    #[getter]
+    fn files(&self) -> Vec<PathBuf> {
+        self.loaded.files.clone()
+    }
+
+    /// What was decided while reading, in whole sentences.
+    #[getter]
+    fn notices(&self) -> Vec<String> {
+        self.loaded.notices.clone()
+    }
+
+    /// Unit of time and the instant of time 0.
+    #[getter]
+    fn time_axis(&self) -> (&'static str, Option<String>) {
+        (unit_name(self.loaded.time_axis.unit), self.loaded.time_axis.origin.clone())
+    }
+
+    /// A short name for the contents.
+    #[getter]
+    fn fingerprint(&self) -> String {
+        fingerprint(self.set())
+    }
+
+    /// What `driftgraph check` says, as JSON.
+    fn summary(&self) -> PyResult<String> {
+        let summary = serde_json::to_string(&Summary::new(&self.loaded));
+        summary.map_err(|error| Class::Computation.with(&error.to_string()))
+    }
+
+    /// Writes `series,time,<variables>` with all digits.
+    fn write(&self, path: PathBuf) -> PyResult<()> {
+        let mut out = BufWriter::new(File::create(path)?);
+        write_series(&mut out, self.set())?;
+        Ok(out.flush()?)
+    }
+}
+
+/// Whether arrays make a set of series; nothing is copied.
+#[pyfunction]
+pub(crate) fn check_series(
+    variables: Vec<String>,
+    names: Vec<String>,
+    times: Vec<PyReadonlyArray1<'_, f64>>,
+    values: Vec<PyReadonlyArray2<'_, f64>>,
+) -> PyResult<()> {
+    SeriesSet::check_names(&variables, names.iter().map(String::as_str)).or_raise()?;
+    for ((name, times), values) in names.iter().zip(&times).zip(&values) {
+        ObservedSeries::check(name, variables.len(), times.as_slice()?, values.as_slice()?)
+            .map_err(|error| core_error(&error, &variables))?;
+    }
+    Ok(())
+}
+
+/// Dates (nanoseconds since 1970) as numbers, their unit, and the instant of time 0.
+#[pyfunction]
+pub(crate) fn count_dates<'py>(
+    py: Python<'py>,
+    stamps: PyReadonlyArray1<'py, i64>,
+) -> PyResult<(Bound<'py, PyArray1<f64>>, &'static str, Option<String>)> {
+    let (numbers, axis) = driftgraph_data::count_dates(stamps.as_slice()?.to_vec());
+    Ok((numbers.into_pyarray(py), unit_name(axis.unit), axis.origin))
+}
+
+const UNITS: [(TimeUnit, &str); 5] = [
+    (TimeUnit::Given, "given"),
+    (TimeUnit::Seconds, "seconds"),
+    (TimeUnit::Minutes, "minutes"),
+    (TimeUnit::Hours, "hours"),
+    (TimeUnit::Days, "days"),
+];
+
+fn unit_name(unit: TimeUnit) -> &'static str {
+    UNITS.into_iter().find(|(known, _)| *known == unit).map_or("given", |(_, name)| name)
+}
+
+fn time_unit(name: &str) -> PyResult<TimeUnit> {
+    let unit = UNITS.into_iter().find(|(_, known)| *known == name).map(|(unit, _)| unit);
+    unit.ok_or_else(|| Class::Data.with(&format!("there is no unit of time `{name}`")))
+}

@@ -1,0 +1,37 @@
+//! The native half of the Python package `driftgraph`: arrays in, arrays out, no mathematics of its own.
+//!
+//! `data` carries series across, `fit` makes a run folder, `model` asks it, `known` has systems, baselines and metrics,
+//! `errors` turns every error into its Python class. The pure-Python front is in `python/driftgraph`.
+
+#![warn(clippy::unwrap_used)]
+
+mod answers;
+mod arrays;
+mod data;
+mod errors;
+mod fit;
+mod known;
+mod model;
+mod pictures;
+mod settings;
+
+/// What the Python front calls.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::data::{SeriesData, check_series, count_dates};
+    #[pymodule_export]
+    use super::fit::{fit, resume};
+    #[pymodule_export]
+    use super::known::{baseline, baselines, curves, generate, graph_metrics, systems};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::pictures::graph_picture;
+    #[pymodule_export]
+    use super::settings::settings;
+
+    /// Version of the library.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,322 @@
+//! A run folder that was read, and the questions that can be asked of it.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use driftgraph_core::SeriesSet;
+use driftgraph_core::fitted::GraphChoice;
+use driftgraph_core::fitted::edges::feedback_loops;
+use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTimes};
+use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTimes};
+use driftgraph_core::fitted::intervention::Interventions;
+use driftgraph_core::fitted::sample::SampledGraph;
+use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
+use driftgraph_data::graph_formats::{GraphFormat, graph_text};
+use driftgraph_data::run_folder::Run;
+use driftgraph_data::{Loaded, RunError, fingerprint};
+use numpy::{PyArray2, PyArray3};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::answers;
+use crate::arrays::{cube, matrix};
+use crate::data::SeriesData;
+use crate::errors::{Class, OrRaise};
+use crate::known::{one_of, scheme_of, to_json};
+
+/// A fitted model with its run folder.
+#[pyclass(frozen, module = "driftgraph._native")]
+#[derive(Debug)]
+pub(crate) struct Model {
+    run: Run,
+    /// The data of the fit; `None` where they cannot be had.
+    data: OnceLock<Option<Loaded>>,
+}
+
+impl Model {
+    fn loaded(&self) -> Option<&Loaded> {
+        self.data.get_or_init(|| self.run.load_data(&[]).ok()).as_ref()
+    }
+
+    fn data(&self) -> Option<&SeriesSet> {
+        self.loaded().map(|loaded| &loaded.data)
+    }
+
+    /// The data, or why they cannot be had.
+    fn needed_data(&self) -> PyResult<&SeriesSet> {
+        if let Some(data) = self.data() {
+            return Ok(data);
+        }
+        // Read once more for the reason; data that came back in between will do as well.
+        let loaded = self.run.load_data(&[]).or_raise()?;
+        let message = format!("the data in {:?} came back just now; ask again", loaded.files);
+        Err(Class::File.with(&message))
+    }
+
+    fn start_time(&self, start: &Start) -> f64 {
+        let Start::Series { name, time } = start else { return 0.0 };
+        let series = || self.data()?.series().iter().find(|series| series.name() == name);
+        time.or_else(|| Some(series()?.times()[0])).unwrap_or(0.0)
+    }
+}
+
+/// How paths are simulated, as Python says it.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct PathRequest {
+    n_paths: usize,
+    times: Option<Vec<f64>>,
+    start_time: Option<f64>,
+    horizon: Option<f64>,
+    every: Option<f64>,
+    start_values: Option<Vec<(String, f64)>>,
+    start_series: Option<(String, Option<f64>)>,
+    threshold: Option<f64>,
+    step_size: Option<f64>,
+    scheme: String,
+    seed: u64,
+}
+
+impl PathRequest {
+    fn settings(self, model: &Model) -> PyResult<SimulateSettings> {
+        let start = match (self.start_values, self.start_series) {
+            (Some(values), _) => Start::Named(values),
+            (None, Some((name, time))) => Start::Series { name, time },
+            (None, None) => Start::Learned,
+        };
+        let times = if let Some(times) = self.times {
+            times
+        } else {
+            let from = self.start_time.unwrap_or_else(|| model.start_time(&start));
+            let horizon =
+                self.horizon.unwrap_or_else(|| model.run.model.usual_span_in(model.data()));
+            even_times(from, horizon, self.every).or_raise()?
+        };
+        Ok(SimulateSettings {
+            n_paths: self.n_paths,
+            start,
+            times,
+            step_size: self.step_size,
+            graph: graph_choice(self.threshold),
+            scheme: scheme_of(&self.scheme)?,
+            seed: self.seed,
+        })
+    }
+
+    fn forecast_settings(self, model: &Model) -> PyResult<ForecastSettings> {
+        let times = if let Some(times) = self.times {
+            ForecastTimes::At(times)
+        } else {
+            let span = model.run.model.usual_span_in(model.data());
+            ForecastTimes::even(span, self.horizon, self.every).or_raise()?
+        };
+        Ok(ForecastSettings {
+            n_paths: self.n_paths,
+            times,
+            step_size: self.step_size,
+            graph: graph_choice(self.threshold),
+            scheme: scheme_of(&self.scheme)?,
+            seed: self.seed,
+        })
+    }
+}
+
+fn graph_choice(threshold: Option<f64>) -> GraphChoice {
+    threshold.map_or(GraphChoice::Sampled, GraphChoice::Threshold)
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a run folder; data that are given must be those of the fit.
+    #[staticmethod]
+    #[pyo3(signature = (folder, data=None))]
+    fn load(py: Python<'_>, folder: PathBuf, data: Option<&SeriesData>) -> PyResult<Self> {
+        let run = py.detach(|| Run::load(&folder)).or_raise()?;
+        let known = OnceLock::new();
+        if let Some(data) = data {
+            if fingerprint(data.set()) != run.data.fingerprint {
+                let files = data.loaded.files.clone();
+                return Err(RunError::DataChanged { folder, files }).or_raise();
+            }
+            known.get_or_init(|| Some(data.loaded.clone()));
+        }
+        Ok(Self { run, data: known })
+    }
+
+    /// Names of the variables.
+    #[getter]
+    fn variables(&self) -> Vec<String> {
+        self.run.model.variables().to_vec()
+    }
+
+    /// Number of fits whose log-odds are averaged.
+    #[getter]
+    fn n_members(&self) -> usize {
+        self.run.model.n_members()
+    }
+
+    /// Longest solver step of the fit.
+    #[getter]
+    fn step_size(&self) -> f64 {
+        self.run.model.step_size()
+    }
+
+    /// Unit of time, in words.
+    #[getter]
+    fn time_label(&self) -> String {
+        match self.run.data.time.origin {
+            Some(_) => format!("time ({})", self.run.data.time),
+            None => "time".to_owned(),
+        }
+    }
+
+    /// The data of the fit; an error says why they cannot be had.
+    #[getter]
+    fn training_data(&self) -> PyResult<SeriesData> {
+        let mut data = SeriesData::of_set(self.needed_data()?.clone(), None);
+        data.loaded.time_axis = self.run.data.time.clone();
+        Ok(data)
+    }
+
+    /// Probability of every edge, row = source.
+    fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        let n = self.run.model.n_variables();
+        matrix(py, (n, n), self.run.model.edge_probabilities())
+    }
+
+    /// Scores that rank edges where probabilities round to 1, row = source.
+    fn scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        let n = self.run.model.n_variables();
+        matrix(py, (n, n), self.run.model.edge_scores().matrix().to_vec())
+    }
+
+    /// Columns of all edges, most probable first.
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let edges = py.detach(|| self.run.model.edges());
+        answers::edges(py, self.run.model.variables(), &edges)
+    }
+
+    /// Groups of variables that all reach each other over edges of at least this probability.
+    fn feedback_loops(&self, threshold: f64) -> Vec<Vec<String>> {
+        let names = self.run.model.variables();
+        let loops = feedback_loops(&self.run.model.graph(threshold));
+        let named = |group: &Vec<usize>| group.iter().map(|&idx| names[idx].clone()).collect();
+        loops.iter().map(named).collect()
+    }
+
+    /// Edges of at least this probability in a format for other programs.
+    fn graph_text(&self, py: Python<'_>, format: &str, threshold: f64) -> PyResult<String> {
+        let format = one_of("format", format, &GraphFormat::ALL.map(|one| (one.name(), one)))?;
+        let mut edges = py.detach(|| self.run.model.edges());
+        edges.retain(|edge| edge.probability >= threshold);
+        Ok(graph_text(self.run.model.variables(), &edges, format))
+    }
+
+    /// Graphs `(graph, source, target)`: "any", "lagged" or "instantaneous" edges.
+    fn sample_graphs<'py>(
+        &self,
+        py: Python<'py>,
+        n_graphs: usize,
+        seed: u64,
+        kind: &str,
+    ) -> PyResult<Bound<'py, PyArray3<bool>>> {
+        let kinds =
+            [("any", (true, true)), ("lagged", (true, false)), ("instantaneous", (false, true))];
+        let (lagged, instant) = one_of("kind", kind, &kinds)?;
+        let n = self.run.model.n_variables();
+        let graphs = py.detach(|| self.run.model.sample_graphs(n_graphs, seed));
+        let edges = |graph: &SampledGraph| -> Vec<bool> {
+            let within = |idx: usize| graph.instant.as_ref().is_some_and(|one| one.matrix()[idx]);
+            let own = graph.lagged.matrix().iter().enumerate();
+            own.map(|(idx, edge)| (lagged && *edge) || (instant && within(idx))).collect()
+        };
+        let edges = graphs.iter().flat_map(edges).collect();
+        Ok(cube(py, (n_graphs, n, n), edges))
+    }
+
+    /// New paths of the learned process.
+    fn simulate<'py>(&self, py: Python<'py>, request: PathRequest) -> PyResult<Bound<'py, PyDict>> {
+        let settings = request.settings(self)?;
+        let paths = py.detach(|| self.run.model.simulate(&settings, self.data(), &|_| ()));
+        answers::paths(py, paths.or_raise()?)
+    }
+
+    /// Futures of the series of the fit.
+    fn forecast<'py>(
+        &self,
+        py: Python<'py>,
+        request: PathRequest,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let settings = request.forecast_settings(self)?;
+        let all = py.detach(|| self.run.model.forecast(&settings, self.data(), &|_| ()));
+        all.or_raise()?.into_iter().map(|one| answers::forecast(py, one)).collect()
+    }
+
+    /// How well the ends of series are forecast from their beginnings, as JSON.
+    fn forecast_test(&self, py: Python<'_>, share: f64, request: PathRequest) -> PyResult<String> {
+        let settings = request.forecast_settings(self)?;
+        let data = self.needed_data()?;
+        let test = py.detach(|| self.run.model.forecast_test(data, share, &settings, &|_| ()));
+        to_json(&test.or_raise()?.methods)
+    }
+
+    /// Hidden states at the rows of the data, or at given times.
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        times: Option<Vec<f64>>,
+        n_samples: usize,
+        seed: u64,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let times = times.map_or(ImputeTimes::Rows, ImputeTimes::At);
+        let settings = ImputeSettings { times, n_samples, seed };
+        let data = self.needed_data()?;
+        let all = py.detach(|| self.run.model.impute(data, &settings)).or_raise()?;
+        all.into_iter().map(|one| answers::imputed(py, one)).collect()
+    }
+
+    /// How well hidden cells are imputed, as JSON.
+    fn impute_test(
+        &self,
+        py: Python<'_>,
+        share: f64,
+        n_samples: usize,
+        seed: u64,
+    ) -> PyResult<String> {
+        let settings = ImputeSettings { times: ImputeTimes::Rows, n_samples, seed };
+        let data = self.needed_data()?;
+        let test = py.detach(|| self.run.model.impute_test(data, share, &settings, &|_| ()));
+        to_json(&test.or_raise()?.methods)
+    }
+
+    /// What interventions change.
+    fn intervene<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<String>,
+        request: PathRequest,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let settings = request.settings(self)?;
+        let changes = Interventions::parse(&texts, self.run.model.variables());
+        let changes =
+            changes.map_err(driftgraph_core::fitted::error::FittedError::from).or_raise()?;
+        let effect =
+            py.detach(|| self.run.model.intervene(&changes, &settings, self.data(), &|_| ()));
+        let answer = answers::effect(py, effect.or_raise()?)?;
+        let windows: Vec<(String, f64, f64, Vec<usize>)> = (changes.list().iter())
+            .map(|one| (one.text.clone(), one.window.from, one.window.to, one.variables().to_vec()))
+            .collect();
+        answer.set_item("windows", windows)?;
+        Ok(answer)
+    }
+
+    /// Log likelihood of each series of `data`: name, nats, number of predicted cells.
+    fn log_likelihoods(
+        &self,
+        py: Python<'_>,
+        data: &SeriesData,
+    ) -> PyResult<Vec<(String, f64, usize)>> {
+        let found = py.detach(|| self.run.model.log_likelihoods(data.set())).or_raise()?;
+        Ok(found.into_iter().map(|one| (one.name, one.log_likelihood, one.n_cells)).collect())
+    }
+}

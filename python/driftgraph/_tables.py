@@ -1,0 +1,260 @@
+"""Frames of any library, wide or long, as series: sorted, grouped, without duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from .errors import DataError
+
+TIME_NAMES = ("time", "timestamp", "datetime", "date", "t")
+SERIES_NAMES = ("series", "series_id", "trajectory", "subject", "unit", "id")
+DUPLICATES = ("error", "mean", "first", "last")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a set of series consists of."""
+
+    variables: list[str]
+    names: list[str]
+    times: list[Floats]
+    values: list[Floats]
+    unit: str = "given"
+    origin: str | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A frame as named columns."""
+
+    names: list[str]
+    columns: dict[str, NDArray[Any]]
+
+    @property
+    def n_rows(self) -> int:
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+
+def numbers(column: NDArray[Any], name: str) -> Floats:
+    """A column as floats, missing cells as NaN; text is refused with its place."""
+    if column.dtype.kind in "fiub":
+        return np.ascontiguousarray(column, dtype=np.float64)
+    out = np.empty(len(column))
+    for row, cell in enumerate(column):
+        try:
+            out[row] = np.nan if cell is None or cell != cell else float(cell)
+        except (TypeError, ValueError):
+            message = f"`{name}` has a value that is not a number in row {row}: {cell!r}"
+            raise DataError(message, variable=name) from None
+    return out
+
+
+def counted_times(column: NDArray[Any]) -> tuple[Floats, str, str | None]:
+    """Times as numbers, their unit, and the instant of time 0 for dates."""
+    if column.dtype.kind == "O" and len(column) and hasattr(column[0], "isoformat"):
+        column = np.array([_instant(cell) for cell in column], dtype="datetime64[ns]")
+    if column.dtype.kind == "M":
+        if np.isnat(column).any():
+            raise DataError(f"a time is missing in row {int(np.isnat(column).argmax())}")
+        stamps = np.ascontiguousarray(column.astype("datetime64[ns]").astype(np.int64))
+        return _native.count_dates(stamps)
+    if column.dtype.kind == "m":
+        nanoseconds = column.astype("timedelta64[ns]").astype(np.int64)
+        return np.ascontiguousarray(nanoseconds / 1e9), "seconds", None
+    times = numbers(column, "time")
+    if np.isnan(times).any():
+        raise DataError(f"a time is missing in row {int(np.isnan(times).argmax())}")
+    return times, "given", None
+
+
+def _instant(cell: Any) -> Any:
+    """A Python date or time without its zone, in UTC, as numpy wants it."""
+    import datetime
+
+    if getattr(cell, "tzinfo", None) is not None:
+        cell = cell.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return np.datetime64(cell)
+
+
+def from_columns(
+    frame: Columns,
+    time: str | None,
+    series: str | None,
+    variables: Sequence[str] | None,
+    duplicates: str,
+    long: tuple[str, str] | None = None,
+) -> Parts:
+    """Series of a wide or long frame."""
+    time = _chosen(frame, time, TIME_NAMES, "time")
+    series = _chosen(frame, series, SERIES_NAMES, "series", needed=False)
+    if time is None:
+        raise DataError(f"no column is called {', '.join(TIME_NAMES)}; name the time column with `time=`")
+    long = long or _long_columns(frame, time, series)
+    if long is not None:
+        return _from_long(frame, time, series, long, variables, duplicates)
+    rest = [name for name in frame.names if name not in (time, series)]
+    chosen = list(variables) if variables is not None else rest
+    for name in chosen:
+        if name not in frame.columns:
+            raise DataError(f"the frame has no column `{name}`", variable=name)
+    matrix = np.empty((frame.n_rows, len(chosen)))
+    for position, name in enumerate(chosen):
+        matrix[:, position] = numbers(frame.columns[name], name)
+    times, unit, origin = counted_times(frame.columns[time])
+    labels = None if series is None else frame.columns[series]
+    names, rows_of = groups(labels, frame.n_rows)
+    parts = sorted_series(chosen, names, rows_of, times, matrix, duplicates)
+    return Parts(chosen, parts.names, parts.times, parts.values, unit, origin)
+
+
+def _chosen(
+    frame: Columns, asked: str | None, known: Sequence[str], what: str, needed: bool = True
+) -> str | None:
+    if asked is not None:
+        if asked in frame.columns:
+            return asked
+        if not needed and asked in known:
+            # The usual name of a column that is not there: one series.
+            return None
+        raise DataError(f"the frame has no column `{asked}` for the {what}; it has {_listed(frame.names)}")
+    by_case = {name.lower(): name for name in reversed(frame.names)}
+    return next((by_case[name] for name in known if name in by_case), None)
+
+
+def _long_columns(frame: Columns, time: str, series: str | None) -> tuple[str, str] | None:
+    """`variable` and `value`, where these are all there is beside time and series."""
+    rest = {name.lower(): name for name in frame.names if name not in (time, series)}
+    return (rest["variable"], rest["value"]) if set(rest) == {"variable", "value"} else None
+
+
+def _from_long(
+    frame: Columns,
+    time: str,
+    series: str | None,
+    long: tuple[str, str],
+    variables: Sequence[str] | None,
+    duplicates: str,
+) -> Parts:
+    which, cells = frame.columns[long[0]], numbers(frame.columns[long[1]], long[1])
+    found, position = first_seen(which)
+    chosen = list(variables) if variables is not None else found
+    times, unit, origin = counted_times(frame.columns[time])
+    labels = None if series is None else frame.columns[series]
+    names, rows_of = groups(labels, frame.n_rows)
+    place = np.array([chosen.index(name) if name in chosen else -1 for name in found])[position]
+    out_times, out_values, out_names = [], [], []
+    for name, rows in zip(names, rows_of):
+        rows = rows[place[rows] >= 0]
+        own, row_of = np.unique(times[rows], return_inverse=True)
+        values = np.full((len(own), len(chosen)), np.nan)
+        cell = row_of * len(chosen) + place[rows]
+        if len(np.unique(cell)) < len(cell):
+            values = _merged_cells(values, cell, cells[rows], duplicates, name, own, chosen)
+        else:
+            values.flat[cell] = cells[rows]
+        out_names.append(name)
+        out_times.append(own)
+        out_values.append(values)
+    return Parts(chosen, out_names, out_times, out_values, unit, origin)
+
+
+def _merged_cells(
+    values: Floats, cell: NDArray[Any], given: Floats, duplicates: str, name: str, times: Floats, names: list[str]
+) -> Floats:
+    """Several values of one cell become one, as asked for."""
+    if duplicates == "error":
+        counts = np.bincount(cell, minlength=values.size)
+        row, column = divmod(int((counts > 1).argmax()), len(names))
+        message = f"series `{name}` has two values of `{names[column]}` at time {times[row]:g}" + _DUPLICATES_HINT
+        raise DataError(message, series=name, variable=names[column], time=float(times[row]))
+    present = ~np.isnan(given)
+    cell, given = cell[present], given[present]
+    if duplicates == "mean":
+        sums = np.bincount(cell, weights=given, minlength=values.size)
+        counts = np.bincount(cell, minlength=values.size)
+        filled = np.flatnonzero(counts)
+        values.flat[filled] = sums[filled] / counts[filled]
+    elif duplicates == "first":
+        values.flat[cell[::-1]] = given[::-1]
+    else:
+        values.flat[cell] = given
+    return values
+
+
+_DUPLICATES_HINT = "\n\nhint: keep one row per series and time, or say `duplicates=\"mean\"` (or first, last)"
+
+
+def first_seen(labels: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
+    """Names in order of first appearance, and for each row the position of its name."""
+    text = np.array([_label(label) for label in labels], dtype=object)
+    names = list(dict.fromkeys(text))
+    position = {name: idx for idx, name in enumerate(names)}
+    return names, np.array([position[name] for name in text], dtype=np.intp)
+
+
+def _label(label: Any) -> str:
+    if label is None or label != label:
+        raise DataError("a row has no series")
+    if isinstance(label, (float, np.floating)) and float(label).is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def groups(labels: NDArray[Any] | None, n_rows: int) -> tuple[list[str], list[NDArray[np.intp]]]:
+    """Names of the series, and the rows of each."""
+    if labels is None:
+        return ["series-1"], [np.arange(n_rows)]
+    names, position = first_seen(labels)
+    order = np.argsort(position, kind="stable")
+    ends = np.searchsorted(position[order], np.arange(1, len(names) + 1))
+    return names, np.split(order, ends[:-1])
+
+
+def sorted_series(
+    variables: list[str],
+    names: list[str],
+    rows_of: list[NDArray[np.intp]],
+    times: Floats,
+    values: Floats,
+    duplicates: str,
+) -> Parts:
+    """Rows of each series in the order of time; several rows of one time are merged as asked for."""
+    if duplicates not in DUPLICATES:
+        raise DataError(f"`duplicates` must be one of {', '.join(DUPLICATES)}, found `{duplicates}`")
+    out_times, out_values = [], []
+    for name, rows in zip(names, rows_of):
+        own = times[rows]
+        order = np.argsort(own, kind="stable")
+        is_sorted = bool(np.all(order[1:] > order[:-1]))
+        whole = is_sorted and len(rows) == len(times)
+        own = own if is_sorted else own[order]
+        # Without a gap between its rows, a series is a view of what was given.
+        together = is_sorted and len(rows) > 0 and int(rows[-1]) - int(rows[0]) + 1 == len(rows)
+        block = values if whole else values[rows[0] : rows[-1] + 1] if together else values[rows[order]]
+        same = np.flatnonzero(own[1:] == own[:-1])
+        if len(same):
+            if duplicates == "error":
+                at = float(own[same[0]])
+                message = f"series `{name}` has two rows at time {at:g}" + _DUPLICATES_HINT
+                raise DataError(message, series=name, time=at)
+            kept, row_of = np.unique(own, return_inverse=True)
+            cell = (row_of[:, None] * len(variables) + np.arange(len(variables))).ravel()
+            empty = np.full((len(kept), len(variables)), np.nan)
+            block = _merged_cells(empty, cell, block.ravel(), duplicates, name, kept, variables)
+            own = kept
+        out_times.append(own)
+        out_values.append(block)
+    return Parts(variables, names, out_times, out_values)
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,540 @@
+"""Measurements over time, from wherever they are: frames, arrays, files, AnnData, NetSim, xarray."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _native
+from ._optional import comes_from, need
+from ._tables import Columns, Floats, Parts, counted_times, from_columns, groups, sorted_series
+from .errors import DataError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import xarray
+
+__all__ = ["Dataset"]
+
+
+class Dataset:
+    """Named variables measured along one or more series, each with its own times and holes.
+
+    Make one with a ``from_...`` method. A missing cell is ``NaN`` in ``values`` and ``False`` in
+    ``observed``. Arrays that are C-contiguous ``float64`` are kept as views, not copied; do not
+    change them while a data set uses them.
+
+    >>> import numpy as np
+    >>> data = Dataset.from_numpy(np.zeros((2, 5, 3)), names=["a", "b", "c"])
+    >>> data
+    Dataset(2 series, 3 variables, 10 rows, 0 missing cells)
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        names: Sequence[str],
+        times: Sequence[Floats],
+        values: Sequence[Floats],
+        *,
+        time_unit: str = "given",
+        time_origin: str | None = None,
+        truth: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.variables = [str(name) for name in variables]
+        self.names = [str(name) for name in names]
+        self.times = [np.ascontiguousarray(own, dtype=np.float64) for own in times]
+        self.values = [np.ascontiguousarray(own, dtype=np.float64) for own in values]
+        self.time_unit = time_unit
+        self.time_origin = time_origin
+        #: True graph, row = source, where it is known.
+        self.truth = truth
+        #: What was decided while reading, in whole sentences.
+        self.notices: list[str] = []
+        self._source: _native.SeriesData | None = None
+        if not len(self.names) == len(self.times) == len(self.values):
+            counts = f"{len(self.names)} names, {len(self.times)} times, {len(self.values)} tables"
+            raise DataError(f"every series needs a name, times and values; found {counts}")
+        for name, own in zip(self.names, self.values):
+            if own.ndim != 2 or own.shape[1] != len(self.variables):
+                message = (
+                    f"series `{name}` must be a table of {len(self.variables)} columns, found shape {own.shape}"
+                )
+                raise DataError(message, series=name)
+        _native.check_series(self.variables, self.names, self.times, self.values)
+
+    # ------------------------------------------------------------------ making one
+
+    @classmethod
+    def from_any(
+        cls, X: Any, times: Any = None, series: Any = None, *, names: Sequence[str] | None = None
+    ) -> Dataset:
+        """A data set of whatever ``X`` is; what it is already comes back as it is."""
+        if isinstance(X, Dataset):
+            return X
+        if isinstance(X, (str, os.PathLike)):
+            return cls.from_file(X, time=times, series=series)
+        if comes_from(X, "pandas"):
+            return cls.from_pandas(X, time=times, series=series)
+        if comes_from(X, "polars"):
+            return cls.from_polars(X, time=times, series=series)
+        if comes_from(X, "anndata"):
+            return cls.from_anndata(X, time=times or "time", series=series)
+        if comes_from(X, "xarray"):
+            return cls.from_xarray(X, time=times or "time", series=series)
+        if isinstance(X, (list, tuple)) and X and all(isinstance(one, (str, os.PathLike)) for one in X):
+            return cls.from_file(*X, time=times, series=series)
+        return cls.from_numpy(X, times=times, series=series, names=names)
+
+    @classmethod
+    def from_pandas(
+        cls,
+        df: pandas.DataFrame,
+        time: str | None = None,
+        series: str | None = None,
+        *,
+        variables: Sequence[str] | None = None,
+        long: tuple[str, str] | None = None,
+        duplicates: str = "error",
+    ) -> Dataset:
+        """A pandas frame, wide (a column per variable) or long (``variable`` and ``value`` columns).
+
+        ``time`` and ``series`` name columns or index levels; without them the usual names are
+        looked for (``time``, ``date``, ``t``; ``series``, ``subject``, ``id``). Times are numbers or dates.
+        ``duplicates`` says what to do with several rows of one series and time: ``error``, ``mean``,
+        ``first`` or ``last``.
+
+        >>> import pandas as pd
+        >>> df = pd.DataFrame({"time": [0, 1, 2], "x": [1.0, None, 3.0], "y": [0.0, 1.0, 2.0]})
+        >>> Dataset.from_pandas(df).observed[0].tolist()
+        [[True, True], [False, True], [True, True]]
+        """
+        if any(name is not None for name in df.index.names):
+            df = df.reset_index()
+        elif df.index.dtype.kind in "Mm" and time is None:
+            df = df.rename_axis("time").reset_index()
+        names = [str(name) for name in df.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(f"two columns are called `{twice}`", variable=twice)
+        columns = {name: _pandas_column(df.iloc[:, idx]) for idx, name in enumerate(names)}
+        return cls._of(from_columns(Columns(names, columns), time, series, variables, duplicates, long))
+
+    @classmethod
+    def from_polars(
+        cls,
+        df: polars.DataFrame,
+        time: str | None = None,
+        series: str | None = None,
+        *,
+        variables: Sequence[str] | None = None,
+        long: tuple[str, str] | None = None,
+        duplicates: str = "error",
+    ) -> Dataset:
+        """A polars frame, as :meth:`from_pandas`."""
+        if hasattr(df, "collect"):
+            df = df.collect()
+        columns = {name: df[name].to_numpy() for name in df.columns}
+        frame = Columns(list(df.columns), columns)
+        return cls._of(from_columns(frame, time, series, variables, duplicates, long))
+
+    @classmethod
+    def from_numpy(
+        cls,
+        X: ArrayLike | Sequence[ArrayLike],
+        times: ArrayLike | Sequence[ArrayLike] | None = None,
+        series: Sequence[Any] | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        observed: ArrayLike | Sequence[ArrayLike] | None = None,
+        duplicates: str = "error",
+    ) -> Dataset:
+        """Arrays: ``(n, T, D)``, a list of ``(T_i, D)``, or one ``(T, D)``.
+
+        ``times`` is ``(T,)`` for all series, or one array per series; 0, 1, 2, ... where not given. For
+        one ``(T, D)`` array ``series`` labels its rows; otherwise it names the series. ``names`` are the
+        variables. ``observed`` is a mask of the same shape, **True = observed**.
+
+        >>> import numpy as np
+        >>> irregular = [np.ones((3, 2)), np.ones((4, 2))]
+        >>> data = Dataset.from_numpy(irregular, times=[[0, 1, 4], [0, 2, 3, 9]])
+        >>> [len(own) for own in data.times]
+        [3, 4]
+        """
+        if isinstance(X, np.ndarray) and X.ndim == 2:
+            return cls._from_one_array(X, times, series, names, observed, duplicates)
+        tables = [_table(one, idx) for idx, one in enumerate(X)]  # type: ignore[arg-type]
+        if not tables:
+            raise DataError("there are no series")
+        own_times = _times_of(tables, times)
+        if observed is not None:
+            tables = [_masked(table, mask) for table, mask in zip(tables, observed)]  # type: ignore[arg-type]
+        labels = [str(one) for one in series] if series is not None else _numbered("series-", len(tables))
+        return cls(_names(names, tables[0].shape[1]), labels, own_times, tables)
+
+    @classmethod
+    def _from_one_array(
+        cls,
+        X: NDArray[Any],
+        times: Any,
+        series: Sequence[Any] | None,
+        names: Sequence[str] | None,
+        observed: Any,
+        duplicates: str,
+    ) -> Dataset:
+        table = _table(X, 0)
+        if observed is not None:
+            table = _masked(table, observed)
+        variables = _names(names, table.shape[1])
+        column = np.arange(len(table), dtype=np.float64) if times is None else np.asarray(times)
+        if column.shape != (len(table),):
+            raise DataError(f"{len(table)} rows need as many times, found shape {column.shape}")
+        own, unit, origin = counted_times(column)
+        labels = None if series is None else np.asarray(series, dtype=object)
+        if labels is not None and labels.shape != (len(table),):
+            raise DataError(f"{len(table)} rows need as many series labels, found shape {labels.shape}")
+        found, rows_of = groups(labels, len(table))
+        parts = sorted_series(variables, found, rows_of, own, table, duplicates)
+        return cls._of(Parts(variables, found, parts.times, parts.values, unit, origin))
+
+    @classmethod
+    def from_file(
+        cls,
+        *paths: str | os.PathLike[str],
+        time: str | None = None,
+        series: str | None = None,
+        variables: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        duplicates: str = "error",
+    ) -> Dataset:
+        """CSV, TSV, Parquet or NPZ files, or folders of them, read exactly as the binary reads them.
+
+        A single NetSim ``.mat`` file is read by :meth:`from_netsim`.
+        """
+        if len(paths) == 1 and str(paths[0]).endswith(".mat"):
+            return cls.from_netsim(paths[0])
+        native = _native.SeriesData.read(
+            [os.fspath(path) for path in paths],
+            time=time,
+            series=series,
+            variables=list(variables),
+            ignore=list(ignore),
+            duplicates=duplicates,
+        )
+        return cls._of_native(native)
+
+    @classmethod
+    def from_anndata(
+        cls,
+        adata: Any,
+        time: str = "time",
+        series: str | None = None,
+        *,
+        variables: Sequence[str] | None = None,
+        layer: str | None = None,
+        duplicates: str = "mean",
+    ) -> Dataset:
+        """An AnnData: cells are rows, ``obs[time]`` their time, ``obs[series]`` optionally their series.
+
+        Several cells of one series and time are averaged unless ``duplicates`` says otherwise.
+        """
+        known = list(map(str, adata.var_names))
+        chosen = list(variables) if variables is not None else known
+        for name in chosen:
+            if name not in known:
+                raise DataError(f"the AnnData has no variable `{name}`", variable=name)
+        for column in filter(None, (time, series)):
+            if column not in adata.obs:
+                raise DataError(f"`obs` has no column `{column}`")
+        picked = adata[:, chosen] if variables is not None else adata
+        table = picked.X if layer is None else picked.layers[layer]
+        table = table.toarray() if hasattr(table, "toarray") else table
+        own, unit, origin = counted_times(_pandas_column(adata.obs[time]))
+        labels = None if series is None else np.asarray(adata.obs[series], dtype=object)
+        found, rows_of = groups(labels, adata.n_obs)
+        matrix = np.ascontiguousarray(table, dtype=np.float64)
+        parts = sorted_series(chosen, found, rows_of, own, matrix, duplicates)
+        return cls._of(Parts(chosen, found, parts.times, parts.values, unit, origin))
+
+    @classmethod
+    def from_netsim(
+        cls, path: str | os.PathLike[str], subjects: Sequence[int] | None = None
+    ) -> Dataset:
+        """A NetSim ``sim*.mat``: ``ts`` (subjects x times, nodes) becomes series, ``net`` the true graph.
+
+        ``subjects`` counts from 0; all where not given. Time is the number of the sample. An edge is
+        what is not zero in ``net`` of the first subject taken, row = source, the diagonal included.
+        """
+        content = need("scipy.io", "reading a .mat file").loadmat(os.fspath(path))
+        if "ts" not in content or "net" not in content:
+            raise DataError(f"`{os.fspath(path)}` is no NetSim file: it has no `ts` and `net`")
+        net = np.asarray(content["net"])
+        net = net[None] if net.ndim == 2 else net
+        rows = np.asarray(content["ts"], dtype=np.float64)
+        n_subjects, n_nodes = net.shape[0], rows.shape[1]
+        tables = rows.reshape(n_subjects, -1, n_nodes)
+        taken = list(range(n_subjects)) if subjects is None else list(subjects)
+        names = [f"subject-{subject + 1}" for subject in taken]
+        times = [np.arange(tables.shape[1], dtype=np.float64)] * len(taken)
+        values = [tables[subject] for subject in taken]
+        truth = net[taken[0]] != 0
+        return cls(_numbered("node-", n_nodes), names, times, values, truth=truth)
+
+    @classmethod
+    def from_xarray(
+        cls,
+        data: xarray.Dataset | xarray.DataArray,
+        time: str = "time",
+        series: str | None = None,
+        variable: str | None = None,
+    ) -> Dataset:
+        """An xarray DataArray (time, variable, optionally series) or Dataset (a data variable each).
+
+        Dimensions that are not named are taken in their order: what is not the time is the series and
+        the variable for a DataArray of three dimensions, the variable for one of two.
+        """
+        array: Any = data.to_array("variable") if hasattr(data, "data_vars") else data
+        variable = variable or ("variable" if "variable" in array.dims else None)
+        rest = [str(dim) for dim in array.dims if dim not in (time, series, variable)]
+        if variable is None and rest:
+            variable = rest.pop()
+        if series is None and rest:
+            series = rest.pop(0)
+        if time not in array.dims or variable is None or rest:
+            dims = ", ".join(map(str, array.dims))
+            raise DataError(f"expected the dimensions {time}, a variable and at most a series; found {dims}")
+        if series is None:
+            array = array.expand_dims("__series__")
+            series, labels = "__series__", ["series-1"]
+        else:
+            labels = [str(one) for one in array[series].values]
+        tables = np.asarray(array.transpose(series, time, variable).values)
+        own, unit, origin = counted_times(np.asarray(array[time].values))
+        names = [str(one) for one in array[variable].values]
+        times = [own] * len(labels)
+        return cls(names, labels, times, list(tables), time_unit=unit, time_origin=origin)
+
+    @classmethod
+    def _of(cls, parts: Parts) -> Dataset:
+        return cls(
+            parts.variables,
+            parts.names,
+            parts.times,
+            parts.values,
+            time_unit=parts.unit,
+            time_origin=parts.origin,
+        )
+
+    @classmethod
+    def _of_native(cls, native: _native.SeriesData) -> Dataset:
+        n = len(native.names)
+        unit, origin = native.time_axis
+        data = cls(
+            native.variables,
+            native.names,
+            [native.times(idx) for idx in range(n)],
+            [native.values(idx) for idx in range(n)],
+            time_unit=unit,
+            time_origin=origin,
+            truth=native.truth,
+        )
+        data.notices = native.notices
+        if native.files:
+            # What is fitted is what was read: the arrays shown must stay that.
+            data._source = native
+            for own in data.times + data.values:
+                own.flags.writeable = False
+        return data
+
+    def _to_native(self) -> _native.SeriesData:
+        """The same in the library's memory: as it was read, or copied once."""
+        if self._source is not None:
+            return self._source
+        return _native.SeriesData(
+            self.variables, self.names, self.times, self.values, self.time_unit, self.time_origin
+        )
+
+    # ------------------------------------------------------------------ looking at it
+
+    @property
+    def n_series(self) -> int:
+        """Number of series."""
+        return len(self.names)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.variables)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows over all series."""
+        return sum(len(own) for own in self.times)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of cells without a value."""
+        return int(sum(np.isnan(own).sum() for own in self.values))
+
+    @property
+    def observed(self) -> list[NDArray[np.bool_]]:
+        """A mask per series, True = observed."""
+        return [~np.isnan(own) for own in self.values]
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name for the contents, the same as in a run folder."""
+        return self._to_native().fingerprint
+
+    def __len__(self) -> int:
+        return self.n_series
+
+    def __iter__(self) -> Iterator[tuple[str, Floats, Floats]]:
+        """Name, times and values of each series."""
+        return iter(zip(self.names, self.times, self.values))
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.n_series} series, {self.n_variables} variables, {self.n_rows} rows, "
+            f"{self.n_missing} missing cells)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(one['name'])}</td><td>{one['observed']}</td><td>{one['missing']}</td>"
+            + "".join(f"<td>{_short(one[key])}</td>" for key in ("min", "mean", "max"))
+            + "</tr>"
+            for one in self.summary()["variable_details"]
+        )
+        head = "".join(f"<th>{name}</th>" for name in ("variable", "observed", "missing", "min", "mean", "max"))
+        return f"<p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def summary(self) -> dict[str, Any]:
+        """What ``driftgraph check`` says: counts, ranges, gaps and warnings."""
+        return dict(json.loads(self._to_native().summary()))
+
+    def select(self, series: Sequence[str] | Sequence[int]) -> Dataset:
+        """Only the named (or numbered) series, in the given order; arrays are shared."""
+        positions = [self._position(one) for one in series]
+        return Dataset(
+            self.variables,
+            [self.names[idx] for idx in positions],
+            [self.times[idx] for idx in positions],
+            [self.values[idx] for idx in positions],
+            time_unit=self.time_unit,
+            time_origin=self.time_origin,
+            truth=self.truth,
+        )
+
+    def _position(self, series: str | int) -> int:
+        if isinstance(series, str):
+            if series not in self.names:
+                raise DataError(f"there is no series `{series}`", series=series)
+            return self.names.index(series)
+        return int(series)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A wide frame ``series, time, <variables>``."""
+        pd = need("pandas", "a frame")
+        frame = pd.DataFrame(np.concatenate(self.values), columns=self.variables)
+        frame.insert(0, "time", np.concatenate(self.times))
+        frame.insert(0, "series", np.repeat(self.names, [len(own) for own in self.times]))
+        return frame  # type: ignore[no-any-return]
+
+    def to_polars(self) -> polars.DataFrame:
+        """The same for polars; missing cells are null."""
+        pl = need("polars", "a polars frame")
+        matrix = np.concatenate(self.values)
+        columns: dict[str, Any] = {
+            "series": np.repeat(self.names, [len(own) for own in self.times]),
+            "time": np.concatenate(self.times),
+        }
+        columns.update({name: matrix[:, idx] for idx, name in enumerate(self.variables)})
+        return pl.DataFrame(columns).with_columns(pl.col(self.variables).fill_nan(None))  # type: ignore[no-any-return]
+
+    def to_anndata(self) -> Any:
+        """An AnnData: rows are cells, ``obs`` has ``series`` and ``time``."""
+        anndata = need("anndata", "an AnnData")
+        pd = need("pandas", "an AnnData")
+        frame = self.to_pandas()
+        obs = frame[["series", "time"]].set_axis([f"row-{idx + 1}" for idx in range(len(frame))])
+        return anndata.AnnData(np.concatenate(self.values), obs=obs, var=pd.DataFrame(index=self.variables))
+
+    def to_numpy(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``(n, T, D)`` values and ``(T,)`` times of series that share their times."""
+        first = self.times[0]
+        for name, own in zip(self.names, self.times):
+            if not np.array_equal(own, first):
+                raise DataError(f"series `{name}` has other times than `{self.names[0]}`", series=name)
+        return np.stack(self.values), first
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``series,time,<variables>`` with all digits, as the binary reads it."""
+        self._to_native().write(os.fspath(path))
+
+
+def _pandas_column(column: Any) -> NDArray[Any]:
+    """A pandas column as a numpy array; nullable numbers get NaN, dates lose their zone in UTC."""
+    dtype = column.dtype
+    if getattr(dtype, "tz", None) is not None:
+        return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
+    if dtype.kind in "fiub" and not isinstance(dtype, np.dtype):
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column.to_numpy())
+
+
+def _table(one: ArrayLike, idx: int) -> Floats:
+    array = np.asarray(one)
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"array number {idx + 1} does not hold numbers, found {array.dtype}")
+    if array.ndim != 2:
+        raise DataError(f"array number {idx + 1} must be (time, variable), found shape {array.shape}")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _masked(table: Floats, mask: ArrayLike) -> Floats:
+    shown = np.asarray(mask, dtype=bool)
+    if shown.shape != table.shape:
+        raise DataError(f"the mask has shape {shown.shape}, the values have {table.shape}")
+    return np.where(shown, table, np.nan)
+
+
+def _times_of(tables: list[Floats], times: Any) -> list[Floats]:
+    if times is None:
+        return [np.arange(len(table), dtype=np.float64) for table in tables]
+    shared = not isinstance(times, (list, tuple)) or not times or np.ndim(times[0]) == 0
+    array = np.asarray(times) if shared else None
+    if array is not None and array.ndim == 1:
+        own = [np.asarray(array, dtype=np.float64)] * len(tables)
+    else:
+        own = [np.asarray(one, dtype=np.float64) for one in times]
+    if len(own) != len(tables):
+        raise DataError(f"{len(tables)} series need as many arrays of times, found {len(own)}")
+    for idx, (table, one) in enumerate(zip(tables, own)):
+        if one.shape != (len(table),):
+            message = f"series number {idx + 1} has {len(table)} rows and times of shape {one.shape}"
+            raise DataError(message)
+    return own
+
+
+def _names(names: Sequence[str] | None, n: int) -> list[str]:
+    if names is None:
+        return _numbered("x", n)
+    if len(names) != n:
+        raise DataError(f"{n} variables need as many names, found {len(names)}")
+    return [str(name) for name in names]
+
+
+def _numbered(word: str, n: int) -> list[str]:
+    return [f"{word}{idx + 1}" for idx in range(n)]
+
+
+def _short(number: float | None) -> str:
+    return "" if number is None else f"{number:.4g}"

@@ -1,0 +1,202 @@
+"""Answers of a fitted model, in the user's names and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._optional import need
+from .data import Dataset
+from .errors import QuestionError
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+__all__ = ["Bands", "Effect", "Paths", "SeriesBands"]
+
+#: Shares of paths below the quantiles of :class:`Bands`.
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+_COLUMNS = ("mean", "deviation", "q05", "q25", "q50", "q75", "q95")
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Mean, deviation and quantiles over time; arrays are ``(time, variable)``."""
+
+    variables: list[str]
+    times: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    #: ``(level, time, variable)`` at :data:`LEVELS`.
+    quantiles: NDArray[np.float64]
+    #: What was measured at these times, ``NaN`` where nothing was; ``None`` where that makes no sense.
+    observed: NDArray[np.float64] | None = None
+    #: Simulated paths behind the bands ``(path, time, variable)``, where there are any.
+    paths: NDArray[np.float64] | None = None
+
+    @classmethod
+    def _of(cls, variables: list[str], answer: Mapping[str, Any]) -> Bands:
+        keys = ("times", "mean", "deviation", "quantiles")
+        extra = {key: answer[key] for key in ("observed", "paths") if key in answer}
+        return cls(variables, *(answer[key] for key in keys), **extra)
+
+    def _columns(self) -> list[NDArray[np.float64]]:
+        return [self.mean, self.deviation, *self.quantiles]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per time and variable."""
+        pd = need("pandas", "a frame")
+        d = len(self.variables)
+        frame = pd.DataFrame({"time": np.repeat(self.times, d), "variable": self.variables * len(self.times)})
+        for name, column in zip(_COLUMNS, self._columns()):
+            frame[name] = column.ravel()
+        return frame  # type: ignore[no-any-return]
+
+
+class SeriesBands(Mapping[str, Bands]):
+    """Bands of several series, by name."""
+
+    def __init__(self, variables: list[str], answers: list[dict[str, Any]]) -> None:
+        self.variables = variables
+        self._bands = {one["name"]: Bands._of(variables, one) for one in answers}
+        #: Time from which each series is forecast, where it is.
+        self.starts: dict[str, float] = {one["name"]: one["start"] for one in answers if "start" in one}
+
+    def __getitem__(self, name: str) -> Bands:
+        if name not in self._bands:
+            raise QuestionError(f"there is no series `{name}` here", series=name)
+        return self._bands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._bands)
+
+    def __len__(self) -> int:
+        return len(self._bands)
+
+    def __repr__(self) -> str:
+        return f"SeriesBands({len(self)} series, {len(self.variables)} variables)"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per series, time and variable."""
+        pd = need("pandas", "a frame")
+        frames = []
+        for name, bands in self.items():
+            frame = bands.to_pandas()
+            frame.insert(0, "series", name)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)  # type: ignore[no-any-return]
+
+    def filled(self) -> Dataset:
+        """Measurements with their holes filled by means of the hidden states."""
+        times, values = [], []
+        for bands in self.values():
+            if bands.observed is None:
+                raise QuestionError("only hidden states at the rows of the data can fill holes")
+            times.append(bands.times)
+            values.append(np.where(np.isnan(bands.observed), bands.mean, bands.observed))
+        return Dataset(self.variables, list(self), times, values)
+
+    def plot(self, series: str | None = None, variables: Any = None) -> Figure:
+        """Bands of one series, the first where none is named."""
+        from . import plots
+
+        return plots.plot_bands(self, series, variables)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Simulated paths ``(path, time, variable)``."""
+
+    variables: list[str]
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        n_paths, n_times, n_variables = self.values.shape
+        return f"Paths({n_paths} paths, {n_times} times, {n_variables} variables)"
+
+    def bands(self) -> Bands:
+        """Mean, deviation and quantiles at each time."""
+        deviation = self.values.std(axis=0, ddof=1 if len(self.values) > 1 else 0)
+        quantiles = np.quantile(self.values, LEVELS, axis=0)
+        return Bands(self.variables, self.times, self.values.mean(axis=0), deviation, quantiles)
+
+    def to_dataset(self) -> Dataset:
+        """A data set with a series per path."""
+        names = [f"path-{idx + 1}" for idx in range(len(self.values))]
+        return Dataset(self.variables, names, [self.times] * len(names), list(self.values))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A wide frame ``series, time, <variables>`` with a series per path."""
+        return self.to_dataset().to_pandas()
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What interventions change: the same paths with and without them."""
+
+    variables: list[str]
+    interventions: list[str]
+    without: Bands
+    under: Bands
+    #: Mean difference ``(time, variable)``.
+    difference: NDArray[np.float64]
+    #: Its standard error over paths.
+    standard_error: NDArray[np.float64]
+    _ranking: list[dict[str, Any]]
+    #: Text, first and last time, and positions of the variables of each intervention.
+    windows: list[tuple[str, float, float, list[int]]]
+    time_label: str = "time"
+
+    @classmethod
+    def _of(cls, variables: list[str], texts: list[str], answer: Mapping[str, Any], label: str) -> Effect:
+        return cls(
+            variables,
+            texts,
+            Bands._of(variables, answer["without"]),
+            Bands._of(variables, answer["with"]),
+            answer["difference"],
+            answer["standard_error"],
+            answer["ranking"],
+            answer["windows"],
+            label,
+        )
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """The simulated times."""
+        return self.without.times
+
+    @property
+    def changed(self) -> list[str]:
+        """Variables that changed in any digit of any path, most first."""
+        return [row["variable"] for row in self._ranking if row["changed"]]
+
+    def ranking(self) -> pandas.DataFrame:
+        """Variables by their largest mean difference, in deviations of each."""
+        return need("pandas", "a frame").DataFrame(self._ranking)  # type: ignore[no-any-return]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per time and variable: without, with, and the difference."""
+        frame = self.without.to_pandas()
+        frame = frame.rename(columns={name: f"{name}_without" for name in _COLUMNS})
+        for name, column in zip(_COLUMNS, self.under._columns()):
+            frame[f"{name}_with"] = column.ravel()
+        frame["difference"] = self.difference.ravel()
+        frame["standard_error"] = self.standard_error.ravel()
+        return frame
+
+    def plot(self, variables: Any = None) -> Figure:
+        """Bands with and without, a panel per variable that changed."""
+        from . import plots
+
+        return plots.plot_effect(self, variables)
+
+    def __repr__(self) -> str:
+        return f"Effect({'; '.join(self.interventions)}: {len(self.changed)} of {len(self.variables)} variables change)"
