@@ -1,8 +1,10 @@
 //! Parquet files, by the same rules of columns as tables of text.
 
+use std::cell::Cell;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
+use std::sync::Once;
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -23,11 +25,33 @@ use crate::time::{RawTimes, TimeColumn};
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Rows, DataErrors> {
     let file = source::open(path, options.max_bytes)?;
     // The decoder panics on some damaged files; to the user these are damaged files.
-    let result = catch_unwind(AssertUnwindSafe(|| Table::open(path, file, options)?.read(options)));
-    result.unwrap_or_else(|_| {
+    let result = without_panics(|| Table::open(path, file, options)?.read(options));
+    result.unwrap_or_else(|| {
         let reason = "the decoder gave up".to_owned();
         Err(Place::file(path).problem(Problem::Damaged { reason }).into())
     })
+}
+
+thread_local! {
+    /// Whether this thread is in the decoder, whose panics are told as damage of the file.
+    static DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The result of some work, or `None` if it panicked; the panic itself is not told.
+fn without_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let usual = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !DECODING.get() {
+                usual(panic);
+            }
+        }));
+    });
+    DECODING.set(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    DECODING.set(false);
+    result.ok()
 }
 
 struct Table<'a> {

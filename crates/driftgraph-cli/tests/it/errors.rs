@@ -442,3 +442,12 @@ fn the_same_time_in_two_files() {
     hint: keep one row per series and time, or pass `--duplicates mean`, `first` or `last`
     ");
 }
+
+#[test]
+fn a_parquet_file_on_which_the_decoder_panics_is_a_damaged_file_and_nothing_more() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../driftgraph-fuzz/corpus");
+    let bytes = std::fs::read(corpus.join("parquet/no_dictionary.parquet")).unwrap();
+    let text = Sandbox::with("a.parquet", bytes).run("check a.parquet");
+    assert!(text.contains("exit 2") && text.contains("the file is damaged"), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+}
