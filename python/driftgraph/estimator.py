@@ -490,6 +490,27 @@ class Scotch(ScotchSettings):
             lines.append("feedback loop: " + ", ".join(group))
         return "\n".join(lines + self.remarks_)
 
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        truth: ArrayLike | None = None,
+        do: str | Sequence[str] = (),
+    ) -> Path:
+        """Writes everything about the run into one HTML file, and returns where it is.
+
+        That is ``report.html`` in the run folder where no ``path`` is given. ``truth`` marks known edges, ``do`` adds
+        interventions.
+        """
+        known = None if truth is None else np.ascontiguousarray(truth, dtype=bool)
+        square = (len(self._fitted().variables),) * 2
+        if known is not None and known.shape != square:
+            raise QuestionError(f"the truth must have shape {square}, found {known.shape}")
+        page = self._fitted().report(known, [do] if isinstance(do, str) else list(do))
+        target = Path(path) if path is not None else self.folder / "report.html"
+        target.write_text(page, encoding="utf-8")
+        return target
+
     def _signs(self) -> NDArray[np.int8]:
         model = self._fitted()
         columns = model.edges()

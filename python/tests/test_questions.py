@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -150,6 +151,16 @@ def test_tigramite_arrays_follow_its_conventions(data: Dataset) -> None:
 
     plotting.plot_graph(graph=graph, val_matrix=values, var_names=found["var_names"])
     plt.close("all")
+
+
+def test_the_report_is_one_file_with_every_name(fitted: Scotch, data: Dataset, tmp_path: Path) -> None:
+    file = fitted.report(tmp_path / "report.html", truth=data.truth, do="x1 = 1 @ 1..2")
+    page = file.read_text(encoding="utf-8")
+    assert page.lstrip().startswith("<!") and all(name in page for name in data.variables)
+    assert "x1 = 1 @ 1..2" in page
+    assert fitted.report() == fitted.folder / "report.html"
+    with pytest.raises(QuestionError, match="the truth must have shape"):
+        fitted.report(truth=[[True]])
 
 
 def test_plots_show_what_they_are_asked_for(fitted: Scotch, data: Dataset) -> None:

@@ -25,6 +25,9 @@ pub(crate) fn bands<'py>(py: Python<'py>, bands: &Bands) -> PyResult<Bound<'py, 
     Ok(answer)
 }
 
+/// A column that only some models have.
+type Optional = (&'static str, fn(&LearnedEdge) -> Option<f64>);
+
 /// Columns of the table of edges, names for positions.
 pub(crate) fn edges<'py>(
     py: Python<'py>,
@@ -47,7 +50,7 @@ pub(crate) fn edges<'py>(
     answer.set_item("strength", numbers(&|edge| edge.strength))?;
     let signs: Vec<&str> = edges.iter().map(|edge| sign_word(edge.sign)).collect();
     answer.set_item("sign", signs)?;
-    let optional: [(&str, fn(&LearnedEdge) -> Option<f64>); 3] = [
+    let optional: [Optional; 3] = [
         ("noise_effect", |edge| edge.noise_effect),
         ("probability_instantaneous", |edge| edge.probability_instantaneous),
         ("effect_instantaneous", |edge| edge.effect_instantaneous),

@@ -178,12 +178,15 @@ pub(crate) fn check_series(
     Ok(())
 }
 
+/// Times, their unit, and the instant of time 0.
+type CountedDates<'py> = (Bound<'py, PyArray1<f64>>, &'static str, Option<String>);
+
 /// Dates (nanoseconds since 1970) as numbers, their unit, and the instant of time 0.
 #[pyfunction]
 pub(crate) fn count_dates<'py>(
     py: Python<'py>,
     stamps: PyReadonlyArray1<'py, i64>,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, &'static str, Option<String>)> {
+) -> PyResult<CountedDates<'py>> {
     let (numbers, axis) = driftgraph_data::count_dates(stamps.as_slice()?.to_vec());
     Ok((numbers.into_pyarray(py), unit_name(axis.unit), axis.origin))
 }

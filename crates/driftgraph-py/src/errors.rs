@@ -8,6 +8,7 @@ use driftgraph_core::fitted::error::FittedError;
 use driftgraph_core::train::bridge::BridgeError;
 use driftgraph_core::train::error::FitError;
 use driftgraph_data::{DataErrors, Problem, RunError};
+use driftgraph_overview::OverviewError;
 use driftgraph_report::ReportError;
 use driftgraph_run::{JobError, PlanError};
 use driftgraph_systems::SystemError;
@@ -232,6 +233,17 @@ impl IntoPyErr for SystemError {
 impl IntoPyErr for BaselineError {
     fn into_py_err(self) -> PyErr {
         Class::Question.with(&message_of(&self))
+    }
+}
+
+impl IntoPyErr for OverviewError {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            Self::Model(error) => error.into_py_err(),
+            Self::Truth(error) => error.into_py_err(),
+            Self::Picture(error) => error.into_py_err(),
+            _ => Class::RunFolder.with(&message_of(&self)),
+        }
     }
 }
 

@@ -34,7 +34,6 @@ pub(crate) fn systems() -> Vec<(&'static str, &'static str, Vec<ParameterRow>)> 
 #[pyo3(signature = (system, parameters, *, seed=0, paper=false, n_series=None, n_points=None, span=None,
     step_size=None, scheme="euler-maruyama", standardise=false, sampling="regular", drop=0.0, drop_by="time", noise=0.0))]
 #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
-#[expect(clippy::fn_params_excessive_bools, reason = "each is a keyword of the Python function")]
 pub(crate) fn generate(
     py: Python<'_>,
     system: &str,

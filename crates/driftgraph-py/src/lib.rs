@@ -4,6 +4,7 @@
 //! `errors` turns every error into its Python class. The pure-Python front is in `python/driftgraph`.
 
 #![warn(clippy::unwrap_used)]
+#![expect(clippy::needless_pass_by_value, reason = "Python hands its arguments over by value")]
 
 mod answers;
 mod arrays;

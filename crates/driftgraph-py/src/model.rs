@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::GraphChoice;
 use driftgraph_core::fitted::edges::feedback_loops;
 use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTimes};
@@ -11,10 +10,13 @@ use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTimes};
 use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_core::fitted::sample::SampledGraph;
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
+use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::{Loaded, RunError, fingerprint};
-use numpy::{PyArray2, PyArray3};
+use driftgraph_overview::{OverviewOptions, overview};
+use driftgraph_report::report_html;
+use numpy::{PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -29,6 +31,7 @@ use crate::known::{one_of, scheme_of, to_json};
 #[derive(Debug)]
 pub(crate) struct Model {
     run: Run,
+    folder: PathBuf,
     /// The data of the fit; `None` where they cannot be had.
     data: OnceLock<Option<Loaded>>,
 }
@@ -140,7 +143,7 @@ impl Model {
             }
             known.get_or_init(|| Some(data.loaded.clone()));
         }
-        Ok(Self { run, data: known })
+        Ok(Self { run, folder, data: known })
     }
 
     /// Names of the variables.
@@ -308,6 +311,30 @@ impl Model {
             .collect();
         answer.set_item("windows", windows)?;
         Ok(answer)
+    }
+
+    /// Everything about the run as one HTML page.
+    #[pyo3(signature = (truth=None, interventions=Vec::new()))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        truth: Option<PyReadonlyArray2<'_, bool>>,
+        interventions: Vec<String>,
+    ) -> PyResult<String> {
+        let graph = |matrix: &PyReadonlyArray2<'_, bool>| {
+            let edges = matrix.as_slice()?.to_vec();
+            SignatureGraph::from_matrix(self.run.model.n_variables(), edges).or_raise()
+        };
+        let truth = truth.as_ref().map(graph).transpose()?;
+        let page = py.detach(|| {
+            let options = OverviewOptions {
+                data: self.loaded(),
+                truth: truth.as_ref(),
+                interventions: &interventions,
+            };
+            overview(&self.run, &self.folder, &options).map(|view| report_html(&view))
+        });
+        page.or_raise()
     }
 
     /// Log likelihood of each series of `data`: name, nats, number of predicted cells.
