@@ -8,8 +8,10 @@ mod bench_bridge_large;
 mod bench_load;
 mod bench_simulate;
 mod bench_step;
+mod browser;
 mod docs_tables;
 mod equations;
+mod fuzz;
 mod licences;
 mod shell;
 mod test;
@@ -28,6 +30,8 @@ struct Cli {
 enum Command {
     /// Run every check: format, lints, tests, documentation, licences
     Test,
+    /// Look at reports in a real browser
+    Browser,
     /// Check that code and paper/EQUATIONS.md name the same equations
     Equations,
     /// Copy the tables of results/ into docs/accuracy.md
@@ -35,6 +39,15 @@ enum Command {
         /// Change nothing; fail if they differ
         #[arg(long)]
         check: bool,
+    },
+    /// Look for inputs that make a reader panic, hang or take much memory (libFuzzer)
+    Fuzz {
+        /// Minutes for all readers together
+        #[arg(long, default_value_t = 10.0)]
+        minutes: f64,
+        /// One reader alone
+        #[arg(long)]
+        target: Option<String>,
     },
     /// Measure speed beside other programs; never part of the checks
     #[command(subcommand)]
@@ -44,8 +57,10 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
+        Command::Browser => browser::check(),
         Command::Equations => equations::check(),
         Command::DocsTables { check } => docs_tables::run(check),
+        Command::Fuzz { minutes, target } => fuzz::fuzz(minutes, target.as_deref()),
         Command::Bench(benchmark) => bench::run(benchmark),
     }
 }

@@ -1,7 +1,7 @@
 //! Every check there is, in the order in which they are likely to fail.
 
 use crate::shell::{cargo, root, run, say};
-use crate::{docs_tables, equations, licences};
+use crate::{browser, docs_tables, equations, licences};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
@@ -13,6 +13,7 @@ pub(crate) fn run_checks() -> anyhow::Result<()> {
     run("lints", &mut cargo(&lints))?;
     tell_benchmark_data();
     run("tests", &mut cargo(&["test", "--workspace", "--all-features"]))?;
+    browser::check()?;
     // Of the libraries: what the programs say is tested in snapshots.
     let programs = ["--exclude", "driftgraph-cli", "--exclude", "xtask"];
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);

@@ -14,8 +14,12 @@ use driftgraph_data::edges::Orientation;
 use driftgraph_data::{Duplicates, ReadOptions};
 
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentName, Method};
-use crate::model_args::{ForecastArgs, GraphArgs, ImputeArgs, InterveneArgs, SimulateArgs};
-use crate::settings::{BRIDGE, SettingsArgs};
+use crate::model_args::{
+    ForecastArgs, GraphArgs, ImputeArgs, InterveneArgs, ReportArgs, SimulateArgs,
+};
+use driftgraph_run::plan::BRIDGE;
+
+use crate::settings::SettingsArgs;
 
 /// Who drives whom? Learns directed graphs, cycles included, from tables of measurements over time
 #[derive(Debug, Parser)]
@@ -43,6 +47,8 @@ pub(crate) enum Command {
     Forecast(ForecastArgs),
     Impute(ImputeArgs),
     Intervene(InterveneArgs),
+    Report(ReportArgs),
+    Serve(ServeArgs),
     Score(ScoreArgs),
     Generate(GenerateArgs),
     Baseline(BaselineArgs),
@@ -66,6 +72,30 @@ pub(crate) struct DemoArgs {
     pub(crate) steps: Option<u64>,
 }
 
+/// Use everything in the browser: load a table, watch the fit, look at the result, try interventions
+///
+/// Listens on this computer alone and answers only requests with the random token in the address that
+/// it prints. Ctrl-C ends it; a fit that was running goes on when it is started again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph serve
+  driftgraph serve runs --port 8080 --no-open")]
+pub(crate) struct ServeArgs {
+    /// Folder of the runs; made where it is missing
+    #[arg(value_name = "DIR", default_value = "driftgraph-runs")]
+    pub(crate) folder: PathBuf,
+    /// Port to listen on [default: a free one]
+    #[arg(long, value_name = "P", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    /// Print the address without opening a browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    /// Largest table that can be uploaded, in megabytes
+    #[arg(long, value_name = "MB", default_value_t = 200)]
+    pub(crate) max_upload: u64,
+}
+
 /// Say what was understood of a table, and every problem it has
 ///
 /// Exits with 0 if the data can be used, with 1 if there is nothing to learn from, and with 2 if
@@ -87,14 +117,16 @@ pub(crate) struct CheckArgs {
 ///
 /// Writes a run folder: edges.csv (all pairs, most probable first), run.json (settings, versions,
 /// what was learned in short), model.safetensors (all parameters) and log.jsonl (how it went).
-/// Ctrl-C stops at the next step and saves. The same data, settings and seed give the same bytes,
-/// whatever the number of threads.
+/// Ctrl-C stops at the next step and saves; --resume goes on, also after a crash or a power cut. The
+/// same data, settings and seed give the same bytes, whatever the number of threads, interrupted or not.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   driftgraph fit measurements.csv --out run
   driftgraph fit netsim.csv --preset paper-netsim --steps 500 --truth truth.csv --out run
-  driftgraph fit genes.csv --forbid 'A->B' --require 'C->D' --no-self-loops --time-budget 10m")]
+  driftgraph fit genes.csv --forbid 'A->B' --require 'C->D' --no-self-loops --time-budget 10m
+  driftgraph fit --resume run")]
+#[command(mut_arg("files", |files| files.required(false).required_unless_present("resume")))]
 pub(crate) struct FitArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
@@ -117,6 +149,15 @@ pub(crate) struct FitArgs {
     /// Table of edges with prior probabilities (source,target,probability)
     #[arg(long, value_name = "FILE")]
     pub(crate) edge_prior: Option<PathBuf>,
+    /// Go on with a fit that was interrupted, killed or ran out of time; it remembers data and settings
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["out", "force", "truth", "self_edges", "log_every"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// With --resume: steps beyond those the fit was to make
+    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) extend_steps: Option<u64>,
+    /// Time between two checkpoints, e.g. 10s or 5m [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) checkpoint_every: Option<Duration>,
     /// Stop in time and save, e.g. 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time_budget: Option<Duration>,
@@ -138,6 +179,9 @@ pub(crate) struct FitArgs {
     /// Print run.json when done
     #[arg(long)]
     pub(crate) json: bool,
+    /// Steps that count as not finite, to see what happens then
+    #[arg(long, hide = true, value_delimiter = ',')]
+    pub(crate) broken_steps: Vec<u64>,
     #[command(flatten)]
     pub(crate) bridge: BridgeArgs,
     #[command(flatten)]
@@ -169,23 +213,16 @@ pub(crate) struct BridgeArgs {
 }
 
 impl BridgeArgs {
-    /// The flag of one setting that was given, if any was.
-    pub(crate) fn first_given(&self) -> Option<&'static str> {
-        let given = [
-            ("select", self.select.is_some()),
-            ("ensemble", self.ensemble.is_some()),
-            ("instantaneous", self.instantaneous),
-            ("drift", self.drift.is_some()),
-            ("innovations", self.innovations.is_some()),
-            ("density", self.density.is_some()),
-        ];
-        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
-    }
-
     /// The settings given, by name, in the words of the settings file.
     pub(crate) fn values(&self) -> Vec<(String, serde_json::Value)> {
         let mut values = Vec::new();
         let mut set = |name: &str, value: serde_json::Value| values.push((name.to_owned(), value));
+        if let Some(select) = self.select {
+            set("select", word(&select).into());
+        }
+        if let Some(ensemble) = self.ensemble {
+            set("ensemble", ensemble.into());
+        }
         if self.instantaneous {
             set("instantaneous", true.into());
         }
@@ -209,10 +246,8 @@ fn word(value: &impl ValueEnum) -> String {
     possible.get_name().to_owned()
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SelectArg {
-    #[default]
     Auto,
     None,
 }
@@ -489,10 +524,11 @@ fn preset(name: &str) -> Result<String, String> {
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
+        "ms" => 1e-3,
         "s" | "" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        other => return Err(format!("unknown unit `{other}`, expected s, m or h")),
+        other => return Err(format!("unknown unit `{other}`, expected ms, s, m or h")),
     };
     let number: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
     Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())

@@ -10,7 +10,9 @@ mod generate;
 mod graph;
 mod impute;
 mod intervene;
+mod report;
 mod score;
+mod serve;
 mod simulate;
 
 use std::process::ExitCode;
@@ -32,6 +34,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Forecast(args) => forecast::run(&args),
         Command::Impute(args) => impute::run(&args),
         Command::Intervene(args) => intervene::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Experiment(args) => experiment::run(&args),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use driftgraph_core::fitted::error::FittedError;
 use driftgraph_data::{DataErrors, RunError};
+use driftgraph_run::JobError;
 
 use crate::printer;
 
@@ -54,10 +55,17 @@ fn text(error: &anyhow::Error) -> String {
 }
 
 /// What to do about an error of a run or of a question asked of it.
-fn hint(error: &anyhow::Error) -> Option<&'static str> {
+fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(error) = error.downcast_ref::<RunError>() {
+        return error.hint().map(str::to_owned);
+    }
+    if let Some(error) = error.downcast_ref::<JobError>() {
         return error.hint();
     }
+    asking_hint(error).map(str::to_owned)
+}
+
+fn asking_hint(error: &anyhow::Error) -> Option<&'static str> {
     Some(match error.downcast_ref::<FittedError>()? {
         FittedError::PathNotFinite { .. } => {
             "a shorter `--horizon`, a smaller `--step-size`, or one graph for all paths with \

@@ -10,7 +10,6 @@ mod cpu_time;
 mod diagnostics;
 mod model_args;
 mod output;
-mod pictures;
 mod printer;
 mod progress;
 mod settings;

@@ -285,6 +285,32 @@ pub(crate) struct InterveneArgs {
     pub(crate) out: OutArgs,
 }
 
+/// Write one HTML file that shows a run: graph, matrix, fit, futures, training
+///
+/// The file needs no network, works on paper and on a phone, and can be sent to anybody. `fit` writes
+/// it as report.html into the run folder; this command writes it again, with what is asked for here.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph report run
+  driftgraph report run --truth known-edges.csv --do 'glucose = 4 @ 10..20' --out report.html")]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// File to write [default: report.html in the run folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// True edges to compare with [default: those the fit was given, if any]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) truth: Option<PathBuf>,
+    /// An intervention to show, as in `intervene`; may be repeated
+    #[arg(long = "do", value_name = "EXPRESSION")]
+    pub(crate) changes: Vec<String>,
+    /// Print what the report shows as one JSON object, instead of writing it
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `20%` or `0.2`.
 fn share(text: &str) -> Result<f64, String> {
     let (digits, unit) = match text.trim().strip_suffix('%') {

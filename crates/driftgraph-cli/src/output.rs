@@ -1,47 +1,17 @@
 //! Writing files whole or not at all, and numbers short.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use driftgraph_data::whole_file::write_whole;
 
 /// Writes a file beside its place and moves it there once it is complete and on disk.
 pub(crate) fn write_file(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    let write_all = || -> io::Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        if !folder.is_dir() {
-            let reason = format!("the folder `{}` does not exist", folder.display());
-            return Err(io::Error::new(io::ErrorKind::NotFound, reason));
-        }
-        // The whole error would name a temporary file that the user has never heard of.
-        let mut file = temporary_file(folder).map_err(|error| io::Error::from(error.kind()))?;
-        let mut buffer = BufWriter::new(&mut file);
-        write(&mut buffer)?;
-        buffer.flush()?;
-        drop(buffer);
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write_all().with_context(|| format!("cannot write `{}`", path.display()))
-}
-
-/// A file that will stay must have the permissions of any new file, not those of a private one.
-#[cfg(unix)]
-fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    // The system takes from these what the user's mask forbids.
-    let permissions = std::fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new().permissions(permissions).tempfile_in(folder)
-}
-
-#[cfg(not(unix))]
-fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::NamedTempFile::new_in(folder)
+    write_whole(path, write).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 /// A number with four significant digits, as people read it.

@@ -17,7 +17,7 @@ use driftgraph_core::fitted::simulate::SimulateSettings;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::posterior::bridge::structure::DriftParts;
 use driftgraph_core::train::bridge::{BridgeSettings, NoiseScale};
-use driftgraph_core::train::select::fit_ensemble;
+use driftgraph_core::train::select::{SelectEvent, fit_ensemble};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
 use driftgraph_systems::registry;
@@ -46,7 +46,8 @@ fn fitted_model() -> anyhow::Result<FittedModel> {
     };
     let knowledge = EdgePrior::new(data.n_variables(), 0.0);
     let members = (&settings, 1);
-    let ensemble = fit_ensemble(&data, &knowledge, members, &|_| ControlFlow::Continue(()))?;
+    let ensemble =
+        fit_ensemble(&data, &knowledge, members, &|_: &SelectEvent<'_>| ControlFlow::Continue(()))?;
     Ok(FittedModel::from_ensemble(&ensemble, &knowledge, &data))
 }
 

@@ -17,7 +17,7 @@ use driftgraph_core::train::bridge::{BridgeSettings, NoiseScale};
 use driftgraph_core::train::fit::fit;
 use driftgraph_core::train::observer::Silent;
 use driftgraph_core::train::preset::Preset;
-use driftgraph_core::train::select::fit_ensemble;
+use driftgraph_core::train::select::{SelectEvent, fit_ensemble};
 use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 use std::ops::ControlFlow;
@@ -58,7 +58,8 @@ fn bridge(settings: &BridgeSettings, n_members: usize) -> FittedModel {
     let settings = BridgeSettings { max_steps: Some(60), ..settings.clone() };
     let members = (&settings, n_members);
     let ensemble =
-        fit_ensemble(&data, &knowledge, members, &|_| ControlFlow::Continue(())).unwrap();
+        fit_ensemble(&data, &knowledge, members, &|_: &SelectEvent<'_>| ControlFlow::Continue(()))
+            .unwrap();
     FittedModel::from_ensemble(&ensemble, &knowledge, &data)
 }
 
@@ -285,8 +286,10 @@ fn imputed_states_of_one_linear_variable_are_those_of_the_exact_smoother() {
     };
     let mut knowledge = EdgePrior::new(1, 0.0);
     knowledge.know(0, 0, 1.0).unwrap();
-    let ensemble =
-        fit_ensemble(&data, &knowledge, (&settings, 1), &|_| ControlFlow::Continue(())).unwrap();
+    let ensemble = fit_ensemble(&data, &knowledge, (&settings, 1), &|_: &SelectEvent<'_>| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     let fit = &ensemble.members()[0];
     let (trainer, parameters) = (fit.trainer(), &fit.state().parameters);
     let bridge = trainer.model();

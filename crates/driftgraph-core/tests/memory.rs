@@ -18,7 +18,7 @@ use driftgraph_core::train::fit::fit;
 use driftgraph_core::train::memory as simulated_memory;
 use driftgraph_core::train::observer::Silent;
 use driftgraph_core::train::preset::Preset;
-use driftgraph_core::train::select::{SelectSettings, fit_ensemble};
+use driftgraph_core::train::select::{SelectEvent, SelectSettings, fit_ensemble};
 use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
@@ -83,8 +83,10 @@ fn run(case: &str) {
         let settings = bridge_settings(case);
         let knowledge = EdgePrior::new(data.n_variables(), 0.0);
         let members = (&settings.base, settings.ensemble);
-        let ensemble =
-            fit_ensemble(&data, &knowledge, members, &|_| ControlFlow::Continue(())).unwrap();
+        let ensemble = fit_ensemble(&data, &knowledge, members, &|_: &SelectEvent<'_>| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         FittedModel::from_ensemble(&ensemble, &knowledge, &data);
     }
     println!("peak bytes {}", 1024.0 * (kilobytes("VmHWM:") - before));

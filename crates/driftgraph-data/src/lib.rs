@@ -29,6 +29,7 @@ mod source;
 pub mod summary;
 pub mod table;
 mod time;
+pub mod whole_file;
 mod words;
 pub mod write;
 

@@ -30,23 +30,37 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder; one that holds a run already is refused unless `replace` is set.
-    pub fn create(path: &Path, replace: bool) -> io::Result<Self> {
-        let folder = Self { path: path.to_owned() };
-        if folder.run_file().exists() && !replace {
-            let text = "the folder holds a run already";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+    /// The folder at a path, which need not exist yet.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// "a run" or "a run that is not finished", if there is one.
+    pub fn holds(&self) -> Option<&'static str> {
+        if self.run_file().exists() {
+            return Some("a run");
         }
-        fs::create_dir_all(path)?;
-        // What a run being replaced has left must not pass for this one's.
-        for old in [folder.run_file(), folder.edges_file(), folder.model_file(), folder.log_file()]
-        {
-            match fs::remove_file(old) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+        self.job_file().exists().then_some("a run that is not finished")
+    }
+
+    /// Removes a run, so that nothing of it passes for what comes next.
+    pub fn clear(&self) -> io::Result<()> {
+        let ignore_missing = |result: io::Result<()>| match result {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        // First what says that there is a run.
+        for file in [
+            self.run_file(),
+            self.job_file(),
+            self.edges_file(),
+            self.model_file(),
+            self.log_file(),
+            self.report_file(),
+        ] {
+            ignore_missing(fs::remove_file(file))?;
         }
-        Ok(folder)
+        ignore_missing(fs::remove_dir_all(self.checkpoint_folder()))
     }
 
     /// The folder itself.
@@ -69,9 +83,34 @@ impl RunFolder {
         self.path.join("log.jsonl")
     }
 
+    /// The report of a fit that has ended.
+    pub fn report_file(&self) -> PathBuf {
+        self.path.join("report.html")
+    }
+
     /// All parameters.
     pub fn model_file(&self) -> PathBuf {
         self.path.join("model.safetensors")
+    }
+
+    /// What was asked for, from the start of the fit on.
+    pub fn job_file(&self) -> PathBuf {
+        self.path.join("job.json")
+    }
+
+    /// Parts of a fit that can go on from here.
+    pub fn checkpoint_folder(&self) -> PathBuf {
+        self.path.join("checkpoint")
+    }
+
+    /// What was tried and chosen before the final fits.
+    pub fn selection_file(&self) -> PathBuf {
+        self.checkpoint_folder().join("selection.json")
+    }
+
+    /// Held by the process that fits.
+    pub fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
     }
 
     /// Opens the log for appending.
@@ -128,6 +167,30 @@ impl DataDescription {
     }
 }
 
+impl DataDescription {
+    /// Reads the data again, from `files` where they were moved; changed data are refused.
+    ///
+    /// Data that lie in the run's folder are found there wherever the folder is now.
+    pub fn load_again(&self, folder: &Path, files: &[PathBuf]) -> Result<Loaded, RunError> {
+        let remembered = self.files.iter().map(|file| {
+            let inside = file.file_name().map(|name| folder.join(name));
+            inside
+                .filter(|inside| !file.exists() && inside.exists())
+                .unwrap_or_else(|| file.clone())
+        });
+        let files = if files.is_empty() { remembered.collect() } else { files.to_vec() };
+        let folder = folder.to_owned();
+        let loaded = match load(&files, &self.options) {
+            Ok(loaded) => loaded,
+            Err(source) => return Err(RunError::Data { folder, source }),
+        };
+        if fingerprint(&loaded.data) != self.fingerprint {
+            return Err(RunError::DataChanged { folder, files });
+        }
+        Ok(loaded)
+    }
+}
+
 /// A run that was read back: the model, and where its data are.
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -166,16 +229,7 @@ impl Run {
 
     /// Reads the data of the run again, from `files` where they were moved; changed data are refused.
     pub fn load_data(&self, files: &[PathBuf]) -> Result<Loaded, RunError> {
-        let files = if files.is_empty() { &self.data.files } else { files };
-        let loaded = load(files, &self.data.options)
-            .map_err(|source| RunError::Data { folder: self.folder.clone(), source })?;
-        if fingerprint(&loaded.data) != self.data.fingerprint {
-            return Err(RunError::DataChanged {
-                folder: self.folder.clone(),
-                files: files.to_vec(),
-            });
-        }
-        Ok(loaded)
+        self.data.load_again(&self.folder, files)
     }
 }
 
@@ -288,14 +342,18 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_a_run_is_not_overwritten_unasked() {
+    fn a_folder_says_what_it_holds_and_is_cleared_of_it() {
         let folder = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(folder.path(), false).unwrap();
+        let run = RunFolder::at(folder.path());
+        assert_eq!(run.holds(), None);
+        fs::write(run.job_file(), "{}").unwrap();
+        assert_eq!(run.holds(), Some("a run that is not finished"));
         fs::write(run.run_file(), "{}").unwrap();
         fs::write(run.edges_file(), "old").unwrap();
-        let refused = RunFolder::create(folder.path(), false).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
-        RunFolder::create(folder.path(), true).unwrap();
-        assert!(!run.edges_file().exists());
+        fs::create_dir(run.checkpoint_folder()).unwrap();
+        fs::write(run.selection_file(), "old").unwrap();
+        assert_eq!(run.holds(), Some("a run"));
+        run.clear().unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

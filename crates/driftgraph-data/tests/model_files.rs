@@ -31,7 +31,8 @@ fn write_run(folder: &Path) -> RunFolder {
     fs::write(&table, "series,time,x,y\na,0,1,2\na,1,3,4\n").unwrap();
     let options = ReadOptions::default();
     let loaded = load(&[table], &options).unwrap();
-    let run = RunFolder::create(&folder.join("run"), true).unwrap();
+    let run = RunFolder::at(&folder.join("run"));
+    fs::create_dir_all(run.path()).unwrap();
     let description = json!({
         "format_version": FORMAT_VERSION,
         "data": DataDescription::new(&loaded, &options),

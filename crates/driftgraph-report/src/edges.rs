@@ -20,13 +20,16 @@ pub struct LearnedEdges<'a> {
 }
 
 /// Whether a source raises or lowers the rate of change of its target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum EffectSign {
     /// More of the source, faster growth of the target.
+    #[serde(rename = "+")]
     Positive,
     /// More of the source, slower growth of the target.
+    #[serde(rename = "-")]
     Negative,
     /// Not known, or different in different states.
+    #[serde(rename = "?")]
     Unknown,
 }
 

@@ -1,6 +1,7 @@
-//! Pictures of learned graphs: numbers and names in, self-contained SVG text out.
+//! Pictures and reports of learned graphs: numbers and names in, self-contained SVG and HTML out.
 //!
-//! Rendering never touches a model: [`LearnedEdges`] is all a picture knows. The same input gives
+//! Rendering never touches a model: [`LearnedEdges`] is all a picture knows, and [`view::ReportView`] all that a
+//! report shows. The same input gives
 //! the same text, byte for byte, and a picture needs neither scripts, fonts nor the network.
 //!
 //! ```
@@ -27,10 +28,21 @@
 
 mod edges;
 mod error;
+mod html;
+mod layout;
+mod order;
 mod svg;
+pub mod view;
+mod words;
 
 pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;
+pub use html::{
+    SCRIPTS, STYLES, escaped_text, graph_picture, report_data, report_html, report_navigation,
+    report_sections,
+};
+pub use layout::node_positions;
+pub use order::matrix_orders;
 pub use svg::bands::{Band, BandChart, Panel, bands_svg};
 pub use svg::graph::{EdgeSelection, GraphOptions, graph_svg};
 pub use svg::heatmap::heatmap_svg;

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::{LearnedEdge, feedback_loops};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text, sign_word};
+use driftgraph_run::pictures::graph_picture;
 use serde_json::json;
 
 use crate::asking::with_run;
 use crate::commands::table;
 use crate::model_args::GraphArgs;
 use crate::output::{count, short, write_file};
-use crate::pictures::draw_graph;
+
 use crate::printer;
 
 /// Feedback loops shown on the terminal.
@@ -43,7 +44,8 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
                 short(args.threshold.unwrap_or(0.5))
             ),
         };
-        draw_graph(file, &names, &edges, &title)?;
+        let picture = graph_picture(&names, &edges, &title)?;
+        write_file(file, |out| out.write_all(picture.as_bytes()))?;
     }
     let format = args.format.map(GraphFormat::from);
     if let Some(file) = &args.out {

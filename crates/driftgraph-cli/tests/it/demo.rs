@@ -16,7 +16,7 @@ fn the_demo_writes_data_truth_and_edges_and_scores_them() {
         }
     }
     let written = ["data.csv", "truth.csv", "generated.json", "ridge.csv"];
-    for name in written.into_iter().chain(["run/edges.csv", "run/run.json", "run/graph.svg"]) {
+    for name in written.into_iter().chain(["run/edges.csv", "run/run.json", "run/report.html"]) {
         assert!(sandbox.path("driftgraph-demo").join(name).is_file(), "{name}");
     }
 }

@@ -115,7 +115,7 @@ fn a_setting_of_the_other_posterior_is_refused_by_name() {
     assert!(stderr(&output).contains("`temperature` is a setting of the simulated posterior"));
     let output = fit(&data, &run, &["--preset", "paper", "--ensemble", "2"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("`--ensemble` is a setting of the bridge posterior"));
+    assert!(stderr(&output).contains("`ensemble` is a setting of the bridge posterior"));
     assert!(!run.exists());
 }
 

@@ -7,7 +7,18 @@ use crate::Sandbox;
 #[test]
 fn the_first_page_lists_every_command() {
     let help = Sandbox::new().stdout("--help");
-    for command in ["demo", "check", "fit", "score", "generate", "baseline", "experiment"] {
+    for command in [
+        "demo",
+        "check",
+        "fit",
+        "graph",
+        "report",
+        "serve",
+        "score",
+        "generate",
+        "baseline",
+        "experiment",
+    ] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{help}");
     }
     assert!(help.contains("Start with:\n  driftgraph demo"), "{help}");

@@ -6,9 +6,12 @@ mod check;
 mod demo;
 mod errors;
 mod experiment;
+mod faults;
 mod fit;
 mod generate;
 mod help;
+mod report;
+mod resume;
 mod score;
 
 use std::fmt::Write as _;

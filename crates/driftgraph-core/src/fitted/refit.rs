@@ -9,7 +9,7 @@ use crate::SeriesSet;
 use crate::train::bridge::BridgeSettings;
 use crate::train::fit::fit;
 use crate::train::observer::{FitObserver, StepReport};
-use crate::train::select::{SelectEvent, fit_ensemble};
+use crate::train::select::{FitName, SelectEvent, fit_ensemble};
 use crate::train::trainer::Trainer;
 
 impl FittedModel {
@@ -22,7 +22,8 @@ impl FittedModel {
                 let settings = BridgeSettings { seed, ..part.settings.clone() };
                 let members = (&settings, part.members.len());
                 let observer = |event: &SelectEvent<'_>| {
-                    if let SelectEvent::Refit { member: 0, progress: step, .. } = event {
+                    if event.fit == FitName::Member(0) {
+                        let step = event.progress;
                         progress((step.step + 1) as f64 / step.cycle_end.max(1) as f64);
                     }
                     ControlFlow::Continue(())

@@ -14,7 +14,7 @@ mod state;
 mod trainer;
 
 pub use cycle::Cycle;
-pub use error::{BridgeError, SettingProblem};
+pub use error::{BridgeError, Divergence, SettingProblem};
 pub use fit::{BridgeFit, combined_scores, fit_bridge};
 pub use noise_rule::NoiseMoments;
 pub use settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates};

@@ -155,6 +155,7 @@ fn published() -> FitSettings {
         diffusion_floor: 1e-7,
         no_self_loops: false,
         edge_priors: Vec::new(),
+        broken_steps: Vec::new(),
     }
 }
 

@@ -7,16 +7,17 @@ mod dynamics;
 mod ensemble;
 mod folds;
 pub mod kalman;
-
-use std::ops::ControlFlow;
+mod observer;
 
 use rayon::prelude::*;
 
 pub use ensemble::EnsembleFit;
 pub use folds::{Folds, HeldOutUnit};
+pub use observer::{FitName, FoldPrediction, SelectEvent, SelectObserver};
 
 use super::bridge::{
-    BridgeError, BridgeFit, BridgeProgress, BridgeSettings, BridgeTrainer, NoiseScale, StopReason,
+    BridgeError, BridgeFit, BridgeSettings, BridgeTrainer, CheckedBridgeSettings, Divergence,
+    NoiseScale, StopReason,
 };
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
@@ -98,42 +99,12 @@ pub struct Selection {
     pub unit: Option<HeldOutUnit>,
 }
 
-/// What is being done, for a progress line.
-#[derive(Debug, Clone, Copy)]
-pub enum SelectEvent<'a> {
-    /// A step of a candidate's fit without one fold.
-    Candidate {
-        /// Name of the candidate.
-        name: &'a str,
-        /// The fold held out, from 0.
-        fold: usize,
-        /// Number of folds.
-        n_folds: usize,
-        /// The step.
-        progress: &'a BridgeProgress,
-    },
-    /// A step of a final fit to all data.
-    Refit {
-        /// Number of the fit, from 0.
-        member: usize,
-        /// Number of final fits.
-        n_members: usize,
-        /// The step.
-        progress: &'a BridgeProgress,
-        /// The fit so far.
-        trainer: &'a BridgeTrainer,
-    },
-}
-
-/// Follows a selection from several threads; `Break` ends the fit of the event with what it has.
-pub type SelectObserver<'a> = dyn Fn(&SelectEvent<'_>) -> ControlFlow<()> + Sync + 'a;
-
 /// Chooses settings on held-out series, then fits all data with each seed of the ensemble.
 pub fn fit_selected(
     data: &SeriesSet,
     knowledge: &EdgePrior,
     settings: &SelectSettings,
-    observer: &SelectObserver<'_>,
+    observer: &dyn SelectObserver,
 ) -> Result<(Selection, EnsembleFit), BridgeError> {
     let selection = select(data, knowledge, settings, observer)?;
     let chosen = &selection.candidates[selection.chosen].settings;
@@ -146,25 +117,34 @@ pub fn fit_ensemble(
     data: &SeriesSet,
     knowledge: &EdgePrior,
     (settings, n_members): (&BridgeSettings, usize),
-    observer: &SelectObserver<'_>,
+    observer: &dyn SelectObserver,
 ) -> Result<EnsembleFit, BridgeError> {
     let first = BridgeTrainer::new(data, knowledge, settings.clone().check()?)?;
     // Without anything random all members would be the same.
     let n_members = if first.is_deterministic() { 1 } else { n_members.max(1) };
     drop(first);
-    let members: Vec<Result<BridgeFit, BridgeError>> = (0..n_members)
+    let members: Vec<Result<_, BridgeError>> = (0..n_members)
         .into_par_iter()
         .map(|member| {
             let seed = settings.seed.wrapping_add(member as u64);
             let settings = BridgeSettings { seed, ..settings.clone() }.check()?;
-            let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
-            let stop = trainer.run(&mut |progress, trainer| {
-                observer(&SelectEvent::Refit { member, n_members, progress, trainer })
-            })?;
-            Ok(BridgeFit::new(trainer, stop))
+            let fit = FitName::Member(member);
+            let trained = train((data, knowledge, settings), (fit, n_members), observer)?;
+            if trained.ended_by_itself() {
+                observer.ended(fit, &trained.trainer, None);
+            }
+            Ok((BridgeFit::new(trained.trainer, trained.stop), trained.divergence))
         })
         .collect();
-    Ok(EnsembleFit::new(members.into_iter().collect::<Result<_, _>>()?))
+    let members = members.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (members, divergences): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+    let ensemble = EnsembleFit::new(members);
+    match divergences.into_iter().flatten().next() {
+        None => Ok(ensemble),
+        Some(divergence) => {
+            Err(BridgeError::Diverged { divergence, last_good: Some(Box::new(ensemble)) })
+        }
+    }
 }
 
 /// Compares the candidates on held-out series, or blocks of time where there are few series.
@@ -174,7 +154,7 @@ pub fn select(
     data: &SeriesSet,
     knowledge: &EdgePrior,
     settings: &SelectSettings,
-    observer: &SelectObserver<'_>,
+    observer: &dyn SelectObserver,
 ) -> Result<Selection, BridgeError> {
     let base = settled(data, knowledge, &settings.base)?;
     let Some(folds) = Folds::new(data, settings.n_folds, base.seed)? else {
@@ -239,21 +219,18 @@ fn evaluate(
     folds: &Folds,
     knowledge: &EdgePrior,
     tried: &[BridgeSettings],
-    observer: &SelectObserver<'_>,
+    observer: &dyn SelectObserver,
 ) -> Result<Vec<CandidateReport>, BridgeError> {
     let n_folds = folds.n_folds();
-    let jobs: Vec<Result<FoldResult, BridgeError>> = (0..tried.len() * n_folds)
+    let jobs: Vec<Result<FoldPrediction, BridgeError>> = (0..tried.len() * n_folds)
         .into_par_iter()
         .map(|job| {
             let (settings, fold) = (&tried[job / n_folds], job % n_folds);
-            let name = name_of(settings);
-            predict_fold(folds, knowledge, (settings, fold), &|progress| {
-                observer(&SelectEvent::Candidate { name: &name, fold, n_folds, progress })
-            })
+            predict_fold(folds, knowledge, (settings, fold), observer)
         })
         .collect();
     let results = jobs.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let report = |(settings, results): (&BridgeSettings, &[FoldResult])| {
+    let report = |(settings, results): (&BridgeSettings, &[FoldPrediction])| {
         let mut log_likelihoods = vec![None; folds.n_units()];
         for (fold, result) in results.iter().enumerate() {
             for (&unit, &value) in folds.units_of(fold).iter().zip(&result.log_likelihoods) {
@@ -271,40 +248,76 @@ fn evaluate(
     Ok(tried.iter().zip(results.chunks(n_folds)).map(report).collect())
 }
 
-struct FoldResult {
-    log_likelihoods: Vec<Option<f64>>,
-    converged: bool,
-}
-
 fn predict_fold(
     folds: &Folds,
     knowledge: &EdgePrior,
     (settings, fold): (&BridgeSettings, usize),
-    observer: &(dyn Fn(&BridgeProgress) -> ControlFlow<()> + Sync),
-) -> Result<FoldResult, BridgeError> {
-    let (train, held_out) = folds.split(fold)?;
+    observer: &dyn SelectObserver,
+) -> Result<FoldPrediction, BridgeError> {
+    let name = name_of(settings);
+    let fit = FitName::Candidate { name: &name, fold };
+    if let Some(made) = observer.predicted(fit, settings) {
+        return Ok(made);
+    }
+    let (train_data, held_out) = folds.split(fold)?;
     let n_units = held_out.n_series();
-    let mut trainer = BridgeTrainer::new(&train, knowledge, settings.clone().check()?)?;
-    let stop = match trainer.run(&mut |progress, _| observer(progress)) {
-        Ok(stop) => stop,
-        // A candidate that cannot be fitted predicts nothing, and so cannot win.
-        Err(BridgeError::Diverged { .. }) => {
-            return Ok(FoldResult { log_likelihoods: vec![None; n_units], converged: false });
-        }
-        Err(other) => return Err(other),
-    };
-    let dynamics = dynamics::of_trainer(&trainer);
-    let standardised = trainer.standardizer().apply(&held_out);
-    let step_size = settings.step_size.map_or_else(|| default_step_size(&train), Ok)?;
+    let task = (&train_data, knowledge, settings.clone().check()?);
+    let trained = train(task, (fit, folds.n_folds()), observer)?;
+    let (trainer, stop) = (&trained.trainer, trained.stop);
     let mut log_likelihoods = vec![None; n_units];
-    // A fold of single rows has no step to predict.
-    if let Ok(layout) = BridgeLayout::new(&standardised, step_size) {
+    let standardised = trainer.standardizer().apply(&held_out);
+    let step_size = settings.step_size.map_or_else(|| default_step_size(&train_data), Ok)?;
+    // A candidate that cannot be fitted predicts nothing, and so cannot win; and a fold of single rows
+    // has no step to predict.
+    if stop != StopReason::Diverged
+        && let Ok(layout) = BridgeLayout::new(&standardised, step_size)
+    {
+        let dynamics = dynamics::of_trainer(trainer);
         let found = dynamics.map(|dynamics| predictive_scores(&dynamics, &layout));
         for (rows, value) in layout.series().iter().zip(found.unwrap_or_default()) {
             log_likelihoods[rows.series_idx] = value;
         }
     }
-    Ok(FoldResult { log_likelihoods, converged: stop == StopReason::Converged })
+    let prediction = FoldPrediction { log_likelihoods, converged: stop == StopReason::Converged };
+    if trained.ended_by_itself() {
+        observer.ended(fit, trainer, Some(&prediction));
+    }
+    Ok(prediction)
+}
+
+struct Trained {
+    trainer: BridgeTrainer,
+    stop: StopReason,
+    divergence: Option<Divergence>,
+}
+
+impl Trained {
+    /// Neither stopped from outside nor broken: what it has is final.
+    fn ended_by_itself(&self) -> bool {
+        !matches!(self.stop, StopReason::Stopped | StopReason::Diverged)
+    }
+}
+
+/// Trains from the start, or from where the observer says that it was left.
+fn train(
+    (data, knowledge, settings): (&SeriesSet, &EdgePrior, CheckedBridgeSettings),
+    (fit, n_fits): (FitName<'_>, usize),
+    observer: &dyn SelectObserver,
+) -> Result<Trained, BridgeError> {
+    let mut trainer = match observer.begun(fit, settings.get()) {
+        Some(state) => BridgeTrainer::resume(data, knowledge, settings, state)?,
+        None => BridgeTrainer::new(data, knowledge, settings)?,
+    };
+    let mut follow =
+        |progress: &_, trainer: &_| observer.event(&SelectEvent { fit, n_fits, progress, trainer });
+    match trainer.run(&mut follow) {
+        Ok(stop) => Ok(Trained { trainer, stop, divergence: None }),
+        Err(BridgeError::Diverged { divergence, .. }) => {
+            let stop = StopReason::Diverged;
+            Ok(Trained { trainer, stop, divergence: Some(divergence) })
+        }
+        Err(other) => Err(other),
+    }
 }
 
 impl SelectSettings {

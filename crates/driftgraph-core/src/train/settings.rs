@@ -94,6 +94,10 @@ pub struct FitSettings {
     pub no_self_loops: bool,
     /// Edges that are forbidden, required, or likelier than others.
     pub edge_priors: Vec<KnownEdge>,
+    /// Steps that count as not finite, to see how a fit takes it; for tests.
+    #[doc(hidden)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub broken_steps: Vec<u64>,
 }
 
 impl FitSettings {

@@ -158,7 +158,8 @@ impl Trainer {
         let trouble = evaluation
             .terms
             .non_finite_term()
-            .or((!gradient_norm.is_finite()).then_some("gradient"));
+            .or((!gradient_norm.is_finite()).then_some("gradient"))
+            .or(settings.broken_steps.contains(&step).then_some("broken on purpose"));
         self.state.step += 1;
         self.state.counters.steps += 1;
         self.state.counters.floor_hits += evaluation.floor_hits;
@@ -224,6 +225,11 @@ impl Trainer {
     /// What a fit needs to go on.
     pub fn state(&self) -> &TrainingState {
         &self.state
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &FitSettings {
+        self.settings.get()
     }
 
     /// The model.

@@ -1,14 +1,12 @@
 //! Lines with bands over time: one panel per variable, all on the same axis of time.
 
-mod axis;
-
+use super::axis::Axis;
 use super::colour;
 use super::element::{Element, PathData};
 use super::legend::{Legend, SAMPLE};
 use super::page::{MARGIN, Words, sheet};
 use super::text::{Anchor, coloured_label, label, shortened};
 use crate::ReportError;
-use axis::Axis;
 
 /// A chart of bands.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,4 +1,13 @@
-//! SVG elements as text: the only place where names are escaped and numbers are written.
+//! SVG and HTML elements as text: the only place where names are escaped and numbers are written.
+
+/// Elements that end where they start; any other needs a closing tag in HTML.
+const WITHOUT_CONTENT: [&str; 12] = [
+    "path", "rect", "circle", "line", "polyline", "polygon", "use", "input", "meta", "br", "hr",
+    "img",
+];
+/// Elements within a line of text, where a line break would be shown as a space.
+const WITHIN_TEXT: [&str; 9] =
+    ["title", "svg", "a", "b", "code", "small", "span", "strong", "tspan"];
 
 /// One element with its attributes and content, all safe to put into XML or HTML.
 #[derive(Debug, Clone)]
@@ -35,6 +44,12 @@ impl Element {
         self
     }
 
+    /// Markup made by this crate, put in as it is.
+    pub(crate) fn markup(mut self, trusted: &str) -> Self {
+        self.content.push_str(trusted);
+        self
+    }
+
     /// A `title` child: the tooltip of a shape, and what a screen reader says.
     pub(crate) fn tooltip(self, text: &str) -> Self {
         self.with(Element::new("title").text(text))
@@ -49,6 +64,16 @@ impl Element {
         child.write_into(&mut self.content);
     }
 
+    /// Several children in turn.
+    pub(crate) fn with_all(self, children: impl IntoIterator<Item = Element>) -> Self {
+        children.into_iter().fold(self, Self::with)
+    }
+
+    /// What is inside, without the element itself.
+    pub(crate) fn into_content(self) -> String {
+        self.content
+    }
+
     pub(crate) fn into_svg(self) -> String {
         let mut out = String::new();
         self.write_into(&mut out);
@@ -58,11 +83,10 @@ impl Element {
 
     fn write_into(self, out: &mut String) {
         let Self { tag, attributes, content } = self;
-        // Lines break between shapes only: inside a text a line break would be shown as a space.
-        if !matches!(tag, "title" | "svg") {
+        if !WITHIN_TEXT.contains(&tag) {
             out.push('\n');
         }
-        if content.is_empty() {
+        if content.is_empty() && WITHOUT_CONTENT.contains(&tag) {
             out.extend(["<", tag, &attributes, "/>"]);
         } else {
             out.extend(["<", tag, &attributes, ">", &content, "</", tag, ">"]);

@@ -13,9 +13,10 @@ use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::error::FitError;
 use driftgraph_core::train::fit::{Fit, fit};
 use driftgraph_core::train::observer::{FitObserver, StepReport};
-use driftgraph_core::train::select::{SelectEvent, fit_ensemble, fit_selected};
+use driftgraph_core::train::select::{FitName, SelectEvent, fit_ensemble, fit_selected};
 use driftgraph_core::train::settings::CheckedSettings;
 use driftgraph_core::train::trainer::Trainer;
+use driftgraph_run::plan::{BridgePlan, FitPlan, PlannedPosterior};
 use serde_json::{Value, json};
 
 use super::cell::{CellResult, Details, Epochs, Judged, Moment};
@@ -24,7 +25,7 @@ use super::sample::Sample;
 use crate::args::{Cli, Command, ExperimentArgs, Method};
 use crate::commands::score::ranked_metrics;
 use crate::progress::interrupted;
-use crate::settings::{BridgePlan, Plan, resolve};
+use crate::settings::asked;
 
 /// Points of a curve over training.
 const N_MOMENTS: u64 = 200;
@@ -77,27 +78,29 @@ pub(super) fn prepare(
     }
     let command = line.join(" ");
     match (resolve_line(&line)?, method) {
-        (Plan::Simulated(_, settings), Method::ScotchPaper) => {
+        (PlannedPosterior::Simulated(_, settings), Method::ScotchPaper) => {
             let budget = args.budget;
             let described = json!({"fit": &**settings, "budget_seconds": budget.as_secs_f64()});
             Ok(Prepared { work: Work::Simulated(settings, budget), command, settings: described })
         }
-        (Plan::Bridge(plan), Method::Oracle) => {
+        (PlannedPosterior::Bridge(plan), Method::Oracle) => {
             let cell = bridge.context("its cell of `bridge` is not finished")?.clone();
             let settings = json!({"bridge": cell.key});
             Ok(Prepared { work: Work::Oracle(Box::new(cell), plan), command, settings })
         }
-        (Plan::Bridge(plan), _) => {
+        (PlannedPosterior::Bridge(plan), _) => {
             let settings = json!({"select": plan.select, "fit": plan.settings});
             Ok(Prepared { work: Work::Bridge(plan), command, settings })
         }
-        (Plan::Simulated(..), _) => unreachable!("without a preset `fit` means the bridge"),
+        (PlannedPosterior::Simulated(..), _) => {
+            unreachable!("without a preset `fit` means the bridge")
+        }
     }
 }
 
-fn resolve_line(line: &[&str]) -> anyhow::Result<Plan> {
+fn resolve_line(line: &[&str]) -> anyhow::Result<PlannedPosterior> {
     match Cli::try_parse_from(line)?.command {
-        Command::Fit(args) => resolve(&args),
+        Command::Fit(args) => Ok(FitPlan::new(asked(&args)?)?.posterior().clone()),
         _ => unreachable!("the line names the command `fit`"),
     }
 }
@@ -125,13 +128,12 @@ pub(super) fn find(
 
 /// Says which fit is going on, and stops it when the user wants to.
 fn follow(event: &SelectEvent<'_>, tell: &(dyn Fn(&str) + Sync)) -> ControlFlow<()> {
-    let (what, step) = match event {
-        SelectEvent::Candidate { name, fold, n_folds, progress } => {
-            (format!("trying {name}, part {} of {n_folds} held out", fold + 1), progress.step)
+    let (n_fits, step) = (event.n_fits, event.progress.step);
+    let what = match event.fit {
+        FitName::Candidate { name, fold } => {
+            format!("trying {name}, part {} of {n_fits} held out", fold + 1)
         }
-        SelectEvent::Refit { member, n_members, progress, .. } => {
-            (format!("final fit {} of {n_members}", member + 1), progress.step)
-        }
+        FitName::Member(member) => format!("final fit {} of {n_fits}", member + 1),
     };
     if step.is_multiple_of(50) {
         tell(&format!("{what}, step {step}"));

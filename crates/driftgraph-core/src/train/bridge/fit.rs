@@ -54,12 +54,17 @@ impl BridgeFit {
         self.stop == StopReason::Converged
     }
 
+    /// Whether any step was finite.
+    pub fn has_learned(&self) -> bool {
+        self.state().last_elbo.is_some()
+    }
+
     /// Terms of the ELBO over all data; `None` where they are not finite.
     pub fn terms(&self) -> Option<ElboTerms> {
         self.terms
     }
 
-    /// The training state, with the history of the ELBO.
+    /// The training state.
     pub fn state(&self) -> &BridgeState {
         self.trainer.state()
     }

@@ -109,6 +109,10 @@ pub struct BridgeSettings {
     pub patience: u32,
     /// Largest learning rates.
     pub rates: Rates,
+    /// Steps that count as not finite, to see how a fit takes it; for tests.
+    #[doc(hidden)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub broken_steps: Vec<u64>,
 }
 
 impl Default for BridgeSettings {
@@ -134,6 +138,7 @@ impl Default for BridgeSettings {
             min_scale: 1e-3,
             patience: 20,
             rates: Rates::default(),
+            broken_steps: Vec::new(),
         }
     }
 }

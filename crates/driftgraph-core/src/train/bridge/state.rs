@@ -18,8 +18,8 @@ pub struct BridgeState {
     pub parameters: Vec<f64>,
     /// Parameters of the paths.
     pub paths: LocalValues,
-    /// Estimates of the ELBO with the whole prior, one per step that succeeded.
-    pub elbo_history: Vec<f64>,
+    /// Estimate of the ELBO in the last step that succeeded.
+    pub last_elbo: Option<f64>,
     /// Steps that were undone because something was not finite.
     pub n_undone: u64,
     /// Whether the last finished cycle changed next to nothing.
@@ -28,8 +28,10 @@ pub struct BridgeState {
     pub(super) rate_factor: f64,
     /// Undone steps in a row.
     pub(super) n_failed: u32,
-    /// Edge probabilities and length of the history at the start of the cycle's window.
-    pub(super) window: Option<(Vec<f64>, usize)>,
+    /// What the cycle is judged by, once it has come so far.
+    pub(super) window: Option<Window>,
+    /// How to take back the last step, in case it led to something that is not finite.
+    undo: Option<Undo>,
     first_moments: Vec<f64>,
     second_moments: Vec<f64>,
     n_updates: u32,
@@ -38,11 +40,21 @@ pub struct BridgeState {
     correlation_moments: LazyMoments,
 }
 
+/// The last part of a cycle, over which changes are judged.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Window {
+    /// Edge probabilities at its start.
+    pub(super) probabilities: Vec<f64>,
+    /// Estimates of the ELBO, one per step that succeeded.
+    pub(super) elbos: Vec<f64>,
+}
+
 /// What a step changed, kept to undo it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Undo {
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Undo {
     parameters: Vec<f64>,
-    batch: Batch,
+    points: Vec<usize>,
+    spreads: Vec<usize>,
     rows: LocalValues,
 }
 
@@ -58,12 +70,13 @@ impl BridgeState {
         Self {
             step: 0,
             cycle,
-            elbo_history: Vec::new(),
+            last_elbo: None,
             n_undone: 0,
             converged: false,
             rate_factor: 1.0,
             n_failed: 0,
             window: None,
+            undo: None,
             first_moments: vec![0.0; parameters.len()],
             second_moments: vec![0.0; parameters.len()],
             n_updates: 0,
@@ -75,16 +88,17 @@ impl BridgeState {
         }
     }
 
-    /// One step of Adam for the process and for the rows of the batch; returns how to undo it.
+    /// One step of Adam for the process and for the rows of the batch.
     ///
     /// The buffers of the step before are used again.
     pub(super) fn apply(
         &mut self,
         model: &BridgeModel,
         (rates, floor): (&Rates, f64),
-        (batch, mut undo): (Batch, Undo),
+        batch: Batch,
         work: &Workspace,
-    ) -> Undo {
+    ) {
+        let mut undo = self.undo.take().unwrap_or_default();
         undo.parameters.clone_from(&self.parameters);
         undo.rows.gather(&self.paths, &batch, model.n_variables());
         self.n_updates = self.n_updates.saturating_add(1);
@@ -111,8 +125,8 @@ impl BridgeState {
             }
         }
         self.apply_rows(rates.paths * share, &batch, work);
-        undo.batch = batch;
-        undo
+        let Batch { points, spreads, .. } = batch;
+        self.undo = Some(Undo { points, spreads, ..undo });
     }
 
     fn apply_rows(&mut self, rate: f64, batch: &Batch, work: &Workspace) {
@@ -126,23 +140,22 @@ impl BridgeState {
         }
     }
 
-    /// Puts back what a step changed, and halves the learning rates.
+    /// Puts back what the last step changed, and halves the learning rates.
     ///
     /// Adam's moments stay: they saw only finite gradients.
-    pub(super) fn undo(&mut self, undo: Option<Undo>, n_variables: usize) {
+    pub(super) fn undo(&mut self, n_variables: usize) {
         self.rate_factor *= 0.5;
         self.n_undone += 1;
         self.n_failed += 1;
-        let Some(undo) = undo else { return };
-        self.parameters = undo.parameters;
+        let Some(Undo { parameters, points, spreads, rows }) = self.undo.take() else { return };
+        self.parameters = parameters;
         let scatter = |values: &mut [f64], rows: &[usize], kept: &[f64]| {
             for (&row, kept) in rows.iter().zip(kept.chunks_exact(n_variables)) {
                 values[row * n_variables..(row + 1) * n_variables].copy_from_slice(kept);
             }
         };
-        let Undo { batch, rows, .. } = undo;
-        scatter(&mut self.paths.means, &batch.points, &rows.means);
-        scatter(&mut self.paths.log_deviations, &batch.spreads, &rows.log_deviations);
-        scatter(&mut self.paths.correlations, &batch.spreads, &rows.correlations);
+        scatter(&mut self.paths.means, &points, &rows.means);
+        scatter(&mut self.paths.log_deviations, &spreads, &rows.log_deviations);
+        scatter(&mut self.paths.correlations, &spreads, &rows.correlations);
     }
 }

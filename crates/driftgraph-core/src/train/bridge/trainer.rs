@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use super::cycle::Cycle;
-use super::error::BridgeError;
+use super::error::{BridgeError, Divergence};
 use super::noise_rule::NoiseMoments;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
-use super::state::{BridgeState, Undo};
+use super::state::{BridgeState, Window};
 use crate::graph::prior::EdgePrior;
 use crate::nn::kernels::vectorised;
 use crate::objective::elbo::ElboTerms;
@@ -53,6 +53,8 @@ pub enum StopReason {
     StepLimit,
     /// The observer asked for it.
     Stopped,
+    /// No step was finite any more; what is left is the last good state.
+    Diverged,
 }
 
 /// A bridge fit in progress.
@@ -68,7 +70,6 @@ pub struct BridgeTrainer {
     n_batches: usize,
     epoch: Option<(u64, Epoch)>,
     work: Workspace,
-    undo: Option<Undo>,
 }
 
 impl BridgeTrainer {
@@ -123,7 +124,6 @@ impl BridgeTrainer {
             settings,
             epoch: None,
             work: Workspace::default(),
-            undo: None,
         })
     }
 
@@ -215,9 +215,9 @@ impl BridgeTrainer {
         loop {
             if self.state.step == self.state.cycle.end() {
                 self.finish_cycle();
-                if self.state.converged {
-                    return Ok(StopReason::Converged);
-                }
+            }
+            if self.state.converged {
+                return Ok(StopReason::Converged);
             }
             if self.state.step >= self.settings.max_steps() {
                 return Ok(StopReason::StepLimit);
@@ -236,26 +236,32 @@ impl BridgeTrainer {
         let (step, cycle) = (self.state.step, self.state.cycle);
         let seed = self.settings.get().seed;
         let prior_weight = cycle.prior_weight(step);
-        let evaluated = self.evaluate(&batch, &Pass { weight, prior_weight, seed, draw: step });
+        let mut evaluated = self.evaluate(&batch, &Pass { weight, prior_weight, seed, draw: step });
+        if self.settings.get().broken_steps.contains(&step) {
+            evaluated = Err("broken on purpose");
+        }
         let (terms, undone) = match evaluated {
             Ok(terms) => {
                 let chosen = self.settings.get();
                 let rates = (&chosen.rates, chosen.min_scale);
-                let undo = self.undo.take().unwrap_or_default();
-                self.undo = Some(self.state.apply(&self.model, rates, (batch, undo), &self.work));
+                self.state.apply(&self.model, rates, batch, &self.work);
                 self.state.n_failed = 0;
-                self.state.elbo_history.push(terms.elbo());
+                self.state.last_elbo = Some(terms.elbo());
+                if let Some(window) = &mut self.state.window {
+                    window.elbos.push(terms.elbo());
+                }
                 (terms, None)
             }
             Err(term) => {
-                self.state.undo(self.undo.take(), self.model.n_variables());
+                self.state.undo(self.model.n_variables());
                 if self.state.n_failed >= self.settings.get().patience {
-                    return Err(BridgeError::Diverged {
+                    let divergence = Divergence {
                         step,
                         term,
                         attempts: self.state.n_failed,
-                        last_finite_elbo: self.state.elbo_history.last().copied(),
-                    });
+                        last_finite_elbo: self.state.last_elbo,
+                    };
+                    return Err(BridgeError::Diverged { divergence, last_good: None });
                 }
                 (ElboTerms::default(), Some(term))
             }
@@ -316,7 +322,8 @@ impl BridgeTrainer {
 
     fn open_window(&mut self) {
         if self.state.step == self.state.cycle.window_start() {
-            self.state.window = Some((self.edge_probabilities(), self.state.elbo_history.len()));
+            let probabilities = self.edge_probabilities();
+            self.state.window = Some(Window { probabilities, elbos: Vec::new() });
         }
     }
 
@@ -324,12 +331,13 @@ impl BridgeTrainer {
     fn finish_cycle(&mut self) {
         let chosen = self.settings.get();
         let (elbo_tolerance, edge_tolerance) = (chosen.elbo_tolerance, chosen.edge_tolerance);
-        if let Some((before, start)) = self.state.window.take() {
+        if let Some(window) = self.state.window.take() {
             let now = self.edge_probabilities();
-            let change: f64 = before.iter().zip(&now).map(|(a, b)| (a - b).abs()).sum();
+            let change: f64 =
+                window.probabilities.iter().zip(&now).map(|(a, b)| (a - b).abs()).sum();
             // Relative to the edges there are: most pairs never change anything.
             let edges = now.iter().sum::<f64>().max(1.0);
-            let elbo_change = relative_change(&self.state.elbo_history[start..]);
+            let elbo_change = relative_change(&window.elbos);
             self.state.converged = change / edges < edge_tolerance && elbo_change < elbo_tolerance;
         }
         self.state.cycle = self.state.cycle.next();

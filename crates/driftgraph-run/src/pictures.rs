@@ -1,6 +1,4 @@
-//! Pictures of edges, beside the table they are drawn from.
-
-use std::path::Path;
+//! Pictures of edges.
 
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
@@ -8,29 +6,28 @@ use driftgraph_report::{
     EdgeSelection, EffectSign, GraphOptions, LearnedEdges, graph_svg, heatmap_svg,
 };
 
-use crate::output::write_file;
+use crate::error::JobError;
 
 /// Above this number of variables a picture of all pairs shows nothing but noise.
 const MOST_VARIABLES: usize = 200;
 /// Edges in a picture of a large graph; more hide each other.
 const MOST_EDGES: usize = 150;
 
-/// Draws `edges.svg` (all pairs) and `graph.svg` (probable edges) into a folder.
-///
-/// Returns whether there was something to draw: more than 200 variables are not drawn.
-pub(crate) fn draw_edges(
-    folder: &Path,
+/// Pictures of edges, by their file names.
+pub type EdgePictures = [(&'static str, String); 2];
+
+/// `edges.svg` (all pairs) and `graph.svg` (probable edges); `None` for more than 200 variables.
+pub fn edge_pictures(
     names: &[String],
     edges: &[LearnedEdge],
     truth: Option<&SignatureGraph>,
-) -> anyhow::Result<bool> {
+) -> Result<Option<EdgePictures>, JobError> {
     if names.len() > MOST_VARIABLES {
-        return Ok(false);
+        return Ok(None);
     }
     let matrices = Matrices::new(names.len(), edges);
     let drawn = LearnedEdges { truth: truth.map(SignatureGraph::matrix), ..matrices.edges(names) };
     let heatmap = heatmap_svg(&drawn, "Probability of every edge")?;
-    write_file(&folder.join("edges.svg"), |out| out.write_all(heatmap.as_bytes()))?;
     let n_probable = edges.iter().filter(|edge| edge.probability >= 0.5).count();
     let (title, selection) = if n_probable > MOST_EDGES {
         ("The most probable edges", EdgeSelection::Strongest(MOST_EDGES))
@@ -38,21 +35,18 @@ pub(crate) fn draw_edges(
         ("Edges with a probability of at least 0.5", EdgeSelection::AtLeast(0.5))
     };
     let graph = graph_svg(&drawn, &GraphOptions { title, selection })?;
-    write_file(&folder.join("graph.svg"), |out| out.write_all(graph.as_bytes()))?;
-    Ok(true)
+    Ok(Some([("edges.svg", heatmap), ("graph.svg", graph)]))
 }
 
-/// Draws the given edges alone.
-pub(crate) fn draw_graph(
-    file: &Path,
+/// A picture of the given edges alone.
+pub fn graph_picture(
     names: &[String],
     edges: &[LearnedEdge],
     title: &str,
-) -> anyhow::Result<()> {
+) -> Result<String, JobError> {
     let matrices = Matrices::new(names.len(), edges);
     let options = GraphOptions { title, selection: EdgeSelection::Strongest(edges.len()) };
-    let graph = graph_svg(&matrices.edges(names), &options)?;
-    write_file(file, |out| out.write_all(graph.as_bytes()))
+    Ok(graph_svg(&matrices.edges(names), &options)?)
 }
 
 /// Probabilities and signs of edges as matrices.

@@ -5,7 +5,7 @@ const N_TICKS: f64 = 5.0;
 
 /// A range of numbers and its ticks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     low: f64,
     high: f64,
     step: f64,
@@ -13,7 +13,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// Around some finite numbers; with a little room at both ends where asked.
-    pub(super) fn around(numbers: impl Iterator<Item = f64>, with_room: bool) -> Self {
+    pub(crate) fn around(numbers: impl Iterator<Item = f64>, with_room: bool) -> Self {
         let (mut low, mut high) = numbers
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
         if !low.is_finite() || !high.is_finite() {
@@ -29,20 +29,20 @@ impl Axis {
     }
 
     /// Where a number lies: 0 at the low end, 1 at the high one.
-    pub(super) fn share(&self, number: f64) -> f64 {
+    pub(crate) fn share(&self, number: f64) -> f64 {
         (number - self.low) / (self.high - self.low)
     }
 
-    pub(super) fn holds(&self, number: f64) -> bool {
+    pub(crate) fn holds(&self, number: f64) -> bool {
         (self.low..=self.high).contains(&number)
     }
 
-    pub(super) fn clamp(&self, number: f64) -> f64 {
+    pub(crate) fn clamp(&self, number: f64) -> f64 {
         number.clamp(self.low, self.high)
     }
 
     /// Round numbers inside, with their texts.
-    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let first = (self.low / self.step).ceil();
         let mut ticks = Vec::new();
         let mut idx = 0.0;

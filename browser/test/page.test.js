@@ -1,0 +1,210 @@
+// The local page as a user has it: the real binary, a real browser, from the table to the answer.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { launch } from "../browser.js";
+
+const binary = process.env.DRIFTGRAPH;
+const folder = mkdtempSync(join(tmpdir(), "driftgraph-page-"));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const NASTY = "<img src=x onerror=alert(1)>";
+let browser, context, page, server, address, port;
+const problems = [];
+
+const serve = (...words) => new Promise((resolve, reject) => {
+  const child = spawn(binary, ["serve", "runs", "--no-open", "--max-upload", "50", ...words], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
+  child.once("error", reject);
+  child.stdout.once("data", (text) => resolve([child, text.toString().trim()]));
+});
+const end = (child) => new Promise((resolve) => { child.once("exit", resolve); child.kill("SIGKILL"); });
+
+// A bare request, so that headers can be false.
+const ask = (path, { headers = {}, method = "GET", body } = {}) => new Promise((resolve, reject) => {
+  const sent = request({ host: "127.0.0.1", port, path, method, headers }, (response) => {
+    let text = "";
+    response.on("data", (part) => { text += part; });
+    response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
+  });
+  sent.on("error", reject);
+  if (body) body(sent); else sent.end();
+});
+const token = () => new URL(address).searchParams.get("token");
+const bearer = () => ({ authorization: `Bearer ${token()}` });
+
+before(async () => {
+  execFileSync(binary, ["generate", "linear", "--set", "variables=4", "--set", "parents=1", "--series", "6", "--points", "60", "--out", "data"], { cwd: folder, stdio: "ignore" });
+  // Choosing a model for this one takes about a minute: time enough to stop it, and to kill the server.
+  execFileSync(binary, ["generate", "glycolysis", "--series", "10", "--points", "100", "--out", "slow"], { cwd: folder, stdio: "ignore" });
+  [server, address] = await serve();
+  port = Number(new URL(address).port);
+  browser = await launch();
+  context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+  page = await context.newPage();
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) problems.push(message.text()); });
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("dialog", (dialog) => { problems.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+});
+after(async () => {
+  await browser?.close();
+  if (server) await end(server);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("strangers get nothing: no token, a foreign Host, a foreign Origin, other folders", async () => {
+  assert.equal((await ask("/")).status, 403);
+  assert.equal((await ask("/api/runs")).status, 403);
+  assert.equal((await ask("/assets/report.css")).status, 403);
+  assert.equal((await ask(`/?token=${"0".repeat(32)}`)).status, 403);
+  assert.equal((await ask("/api/runs", { headers: { ...bearer(), host: "evil.example" } })).status, 403);
+  assert.equal((await ask("/api/runs", { headers: { ...bearer(), origin: "http://evil.example" } })).status, 403);
+  const good = await ask("/api/runs", { headers: bearer() });
+  assert.equal(good.status, 200);
+  assert.match(good.headers["content-security-policy"], /default-src 'none'/);
+  for (const path of ["/../Cargo.toml", "/api/runs/..%2f..%2fetc", "/api/runs/../../etc", "/runs/..", "/runs/%2e%2e", "/assets/..%2f..%2fx", "/api/runs/uploads", "/api/runs/a/files/..%2fx", "/nothing"]) {
+    assert.equal((await ask(path, { headers: bearer() })).status, 404, path);
+  }
+});
+
+test("an upload of a gigabyte is refused without being read", async () => {
+  const announced = await ask("/api/uploads?name=big.csv", { method: "POST", headers: { ...bearer(), "content-length": 2 ** 30 }, body: (sent) => sent.write("time,x\n") });
+  assert.equal(announced.status, 413);
+  const memory = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))[1]);
+  const before_ = memory();
+  const chunk = Buffer.alloc(1 << 20, "1");
+  // Without a length, as much as the server takes.
+  const status = await ask("/api/uploads?name=big.csv", {
+    method: "POST", headers: bearer(),
+    body: async (sent) => {
+      sent.on("error", () => {});
+      sent.setMaxListeners(0);
+      for (let part = 0; part < 1024 && !sent.destroyed && !sent.res; part += 1) {
+        if (!sent.write(chunk)) await Promise.race([new Promise((resolve) => sent.once("drain", resolve)), new Promise((resolve) => sent.once("close", resolve)), new Promise((resolve) => sent.once("response", resolve))]);
+      }
+      sent.end();
+    },
+  }).then(({ status }) => status, (error) => error.code);
+  assert.ok([413, "ECONNRESET", "EPIPE"].includes(status), String(status));
+  assert.ok(memory() - before_ < 60_000, `${memory() - before_} kB more memory`);
+});
+
+test("a table that cannot be used is explained, and its columns can be changed", async () => {
+  await page.goto(address);
+  assert.equal(new URL(page.url()).search, "", "the token leaves the address bar");
+  await page.locator("#file").setInputFiles({ name: "odd.csv", mimeType: "text/csv", buffer: Buffer.from(`hours,${NASTY},b\n0,1,2\n1,2,3\n2,1,5\n`) });
+  await page.locator("#understood-words .problems").waitFor();
+  await page.locator("#time-column").selectOption("hours");
+  await page.locator("#variables-table tbody tr").first().waitFor();
+  assert.deepEqual(await page.locator("#variables-table tbody th").allTextContents(), [NASTY, "b"]);
+});
+
+test("a table is uploaded, fitted, watched, stopped and resumed", { timeout: 120_000 }, async () => {
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await page.locator("#file").setInputFiles(join(folder, "slow/data.csv"));
+  await page.locator("#variables-table tbody tr").first().waitFor();
+  assert.match(await page.locator("#understood-words").innerText(), /10 series of 100 rows, 7 variables/);
+  assert.match(await page.locator("#estimate").innerText(), /between/);
+  await page.locator("#name").fill("first");
+  await page.locator("#begin").click();
+  await page.waitForURL("**/runs/first");
+  const curve = page.locator("#curve .line");
+  await curve.waitFor();
+  const first = await curve.getAttribute("d");
+  await page.waitForFunction((first) => document.querySelector("#curve .line")?.getAttribute("d") !== first, first);
+  assert.ok(await page.locator("#forming .cells").count() > 0);
+  // A reload in the middle of the fit shows it again at once.
+  await page.reload();
+  await curve.waitFor();
+  await page.locator("#stop").click();
+  await page.locator("#resume").waitFor({ state: "visible" });
+  assert.equal(await page.locator("#standing").innerText(), "stopped");
+  await page.locator("#resume").click();
+  await page.locator("#stop").waitFor({ state: "visible" });
+  await curve.waitFor();
+});
+
+test("a fit goes on by itself after the server was killed", { timeout: 90_000 }, async () => {
+  const kept = () => readdirSync(join(folder, "runs/first/checkpoint"));
+  const standing = async () => JSON.parse((await ask("/api/runs/first", { headers: bearer() })).text).standing;
+  while (kept().length === 0) await new Promise((resolve) => setTimeout(resolve, 300));
+  const before_ = kept();
+  await end(server);
+  [server, address] = await serve("--port", String(port));
+  assert.equal(await standing(), "running");
+  assert.ok(kept().filter((part) => before_.includes(part)).length > 0, "its checkpoints are gone");
+  await page.goto(address);
+  await page.goto(`http://127.0.0.1:${port}/runs/first`);
+  await page.locator("#curve .line").waitFor();
+  await page.locator("#stop").click();
+  await page.locator("#resume").waitFor({ state: "visible" });
+  // One that the user has stopped stays so.
+  await end(server);
+  [server, address] = await serve("--port", String(port));
+  assert.equal(await standing(), "stopped");
+  await page.goto(address);
+});
+
+test("a short fit finishes and its report is live", { timeout: 90_000 }, async () => {
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await page.locator("#file").setInputFiles(join(folder, "data/data.csv"));
+  await page.locator("#variables-table tbody tr").first().waitFor();
+  await page.locator("#name").fill("second");
+  await page.locator("#ensemble").fill("2");
+  await page.locator("#select").uncheck();
+  await page.locator("#steps").fill("150");
+  await page.locator("#begin").click();
+  await page.locator("#graph-svg").waitFor({ timeout: 60_000 });
+  assert.equal(await page.locator("#standing").innerText(), "finished");
+  const count = () => page.locator("#graph-svg .edge").count();
+  const set = (value) => page.locator("#threshold").evaluate((input, value) => { input.value = value; input.dispatchEvent(new Event("input")); }, value);
+  await set("0.05");
+  const all = await count();
+  await set("1");
+  assert.ok(await count() < all);
+  await page.locator("#hold-value").fill("2");
+  await page.locator("#hold button").click();
+  await page.locator("#ask-charts .chart").first().waitFor();
+  assert.ok(await page.locator("#ask-charts .line.second").count() > 0, "with and without are drawn");
+  await page.locator("#ahead button").click();
+  await page.waitForFunction(() => document.querySelectorAll("#ask-charts .line.second").length === 0 && document.querySelectorAll("#ask-charts .chart").length === 4);
+  const download = page.waitForEvent("download");
+  await page.locator('#files a[download="report.html"]').click();
+  assert.match(readFileSync(await (await download).path(), "utf8"), /^<!doctype html>/);
+  await page.reload();
+  assert.ok(await count() > 0);
+});
+
+test("two runs are compared side by side", async () => {
+  execFileSync(binary, ["fit", "data/data.csv", "--steps", "60", "--select", "none", "--ensemble", "1", "--out", "runs/third"], { cwd: folder, stdio: "ignore" });
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await page.locator("#compare-form").waitFor({ state: "visible" });
+  await page.locator("#compare-form button").click();
+  await page.waitForURL("**/compare?a=second&b=third");
+  assert.equal(await page.locator("svg.graph").count(), 2);
+  assert.ok(await page.locator("tbody tr").count() > 3);
+});
+
+for (const [width, colorScheme] of [[1400, "light"], [390, "dark"]]) {
+  test(`the page has no serious accessibility problem at ${width} px, ${colorScheme}`, async () => {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    for (const path of ["/", "/runs/first", "/runs/second", "/compare?a=second&b=third"]) {
+      await page.goto(`http://127.0.0.1:${port}${path}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `${path} is ${wide} pixels too wide`);
+      const cdp = await context.newCDPSession(page);
+      await cdp.send("Runtime.evaluate", { expression: axe });
+      const { violations } = await page.evaluate(() => window.axe.run());
+      const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+      assert.deepEqual(serious.map(({ id, nodes }) => [path, id, nodes.slice(0, 3).map(({ html }) => html.slice(0, 160))]), []);
+    }
+  });
+}
+
+test("nothing was logged to the console on the way", () => {
+  assert.deepEqual(problems, []);
+});

@@ -1,0 +1,201 @@
+//! A fit that is stopped, killed or cut off ends with the bytes of one that was not.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use driftgraph_core::noise::{Noise, Purpose};
+
+use crate::Sandbox;
+
+/// Kills that the kill test must survive.
+const N_KILLS: usize = 100;
+
+/// A folder with data of four variables, small enough to fit in a second.
+fn small_system() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.stdout("generate linear --set variables=4 --series 4 --points 40 --out system");
+    fs::rename(sandbox.path("system/data.csv"), sandbox.path("data.csv")).unwrap();
+    sandbox
+}
+
+/// Everything in a run folder that must not depend on how often the fit was stopped.
+fn result(run: &Path) -> Vec<Vec<u8>> {
+    let read = |name: &str| fs::read(run.join(name)).unwrap();
+    let mut files: Vec<Vec<u8>> =
+        ["edges.csv", "model.safetensors", "edges.svg", "graph.svg"].map(read).into();
+    let mut description: serde_json::Value = serde_json::from_slice(&read("run.json")).unwrap();
+    for clock in ["seconds", "threads"] {
+        description.as_object_mut().unwrap().remove(clock);
+    }
+    files.push(description.to_string().into_bytes());
+    files
+}
+
+fn steps_logged(run: &Path) -> Vec<u64> {
+    let log = fs::read_to_string(run.join("log.jsonl")).unwrap();
+    let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    log.lines().map(|text| line(text)["step"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn two_hundred_steps_equal_one_hundred_and_one_hundred_more_on_other_threads() {
+    let sandbox = small_system();
+    let posteriors = [
+        "--select none",
+        "--select none --ensemble 2 --drift linear-and-neural",
+        "--preset simulated --hidden-size 8 --learning-rate-decay constant",
+    ];
+    for (idx, posterior) in posteriors.into_iter().enumerate() {
+        let (whole, parts) = (format!("whole{idx}"), format!("parts{idx}"));
+        let results = || (result(&sandbox.path(&whole)), result(&sandbox.path(&parts)));
+        sandbox.stdout(&format!("fit data.csv --out {whole} --steps 200 --threads 2 {posterior}"));
+        sandbox.stdout(&format!("fit data.csv --out {parts} --steps 100 --threads 1 {posterior}"));
+        let (expected, half) = results();
+        assert_ne!(expected[1], half[1]);
+        sandbox.stdout(&format!("fit --resume {parts} --extend-steps 100 --threads 2"));
+        let (expected, found) = results();
+        assert!(expected == found, "{posterior}");
+        let steps = |name: &String| steps_logged(&sandbox.path(name));
+        // The last step is always logged by the simulated posterior, here that of the first half too.
+        let mut found = steps(&parts);
+        found.retain(|step| *step != 99);
+        assert_eq!(steps(&whole), found);
+    }
+}
+
+/// Starts or goes on with a fit, and kills it after a while unless it ends first.
+fn killed(sandbox: &Sandbox, line: &str, patience: Duration) -> bool {
+    let mut child = quiet(sandbox, line);
+    sleep(patience);
+    if child.try_wait().unwrap().is_some() {
+        return false;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    true
+}
+
+fn quiet(sandbox: &Sandbox, line: &str) -> Child {
+    sandbox.command(line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn a_fit_that_is_killed_a_hundred_times_ends_with_the_same_bytes() {
+    let sandbox = small_system();
+    let settings = "--steps 120 --ensemble 2 --checkpoint-every 5ms";
+    sandbox.stdout(&format!("fit data.csv --out undisturbed {settings}"));
+    let expected = result(&sandbox.path("undisturbed"));
+    let mut chance = Noise::new(7, Purpose::System, 0);
+    let (mut n_kills, mut n_fits) = (0, 0);
+    while n_kills < N_KILLS {
+        n_fits += 1;
+        let name = format!("killed{n_fits}");
+        let run = sandbox.path(&name);
+        let mut n_tries = 0;
+        while !run.join("run.json").exists() {
+            // Before `job.json` is there, nothing was begun that could go on.
+            let line = if run.join("job.json").exists() {
+                format!("fit --resume {name}")
+            } else {
+                format!("fit data.csv --out {name} {settings}")
+            };
+            // A little longer with every try, so that each fit comes to its end.
+            let patience = 250_000.0 * chance.uniform() + 2_000.0 * f64::from(n_tries);
+            n_tries += 1;
+            n_kills += usize::from(killed(&sandbox, &line, Duration::from_micros(patience as u64)));
+        }
+        assert!(result(&run) == expected, "after {n_kills} kills");
+        let steps = steps_logged(&run);
+        assert_eq!(steps, steps_logged(&sandbox.path("undisturbed")), "after {n_kills} kills");
+    }
+    assert!(n_kills >= N_KILLS);
+}
+
+#[test]
+fn an_interrupt_while_settings_are_chosen_loses_nothing() {
+    let sandbox = small_system();
+    sandbox.stdout("fit data.csv --out whole --steps 300");
+    let mut command = sandbox.command("fit data.csv --out parts --steps 300");
+    let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let run = sandbox.path("parts");
+    wait_for(&run.join("log.jsonl"));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("nothing is lost") && text.contains("--resume parts"), "{text}");
+    sandbox.stdout("fit --resume parts");
+    assert!(result(&sandbox.path("whole")) == result(&run));
+}
+
+fn wait_for(file: &Path) {
+    for _ in 0..4000 {
+        if file.exists() {
+            return;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    panic!("`{}` did not appear", file.display());
+}
+
+fn interrupt(child: &Child) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn a_second_process_is_refused_while_the_first_fits() {
+    let sandbox = small_system();
+    let mut first = quiet(&sandbox, "fit data.csv --select none --steps 1000000 --out run");
+    wait_for(&sandbox.path("run/log.jsonl"));
+    for line in ["fit --resume run", "fit data.csv --force --out run"] {
+        let text = sandbox.run(line);
+        assert!(text.contains("exit 2") && text.contains("another process is fitting"), "{text}");
+    }
+    assert!(first.try_wait().unwrap().is_none(), "the first goes on");
+    first.kill().unwrap();
+    first.wait().unwrap();
+}
+
+#[test]
+fn other_data_and_other_settings_are_refused_with_the_difference() {
+    let sandbox = small_system();
+    sandbox.stdout("fit data.csv --out run --select none --steps 20");
+    let text = sandbox.run("fit --resume run --seed 3");
+    assert!(text.contains("exit 2") && text.contains("`seed`: 0 against 3"), "{text}");
+    let text = sandbox.run("fit --resume run --steps 20");
+    assert!(text.contains("exit 2") && text.contains("is finished already"), "{text}");
+    let data = sandbox.read("data.csv");
+    sandbox.write("data.csv", data.replacen("0.", "1.", 1));
+    let text = sandbox.run("fit --resume run --extend-steps 5");
+    assert!(text.contains("exit 2") && text.contains("changed"), "{text}");
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named_and_the_run_stays_as_it_is() {
+    let sandbox = small_system();
+    sandbox.stdout("fit data.csv --out run --select none --steps 20");
+    let run = sandbox.path("run");
+    let before = result(&run);
+    let state = run.join("checkpoint/fit-1.state");
+    let mut bytes = fs::read(&state).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&state, bytes).unwrap();
+    let text = sandbox.run("fit --resume run --extend-steps 5");
+    assert!(text.contains("exit 2") && text.contains("fit-1.state` is damaged"), "{text}");
+    assert!(result(&run) == before);
+}
+
+#[test]
+fn a_folder_without_a_fit_cannot_be_resumed() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.run("fit --resume nowhere");
+    assert!(
+        text.contains("exit 2") && text.contains("no fit to go on with in `nowhere`"),
+        "{text}"
+    );
+}

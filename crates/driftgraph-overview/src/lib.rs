@@ -1,0 +1,97 @@
+//! From a run to the view of its report: the model is asked once, and only numbers and names leave.
+//!
+//! [`overview`] asks the model everything a report shows; `driftgraph_report::report_html` draws it.
+
+#![warn(clippy::unwrap_used)]
+
+mod edges;
+mod error;
+mod futures;
+mod history;
+mod origin;
+mod paths;
+mod truth;
+
+use std::path::Path;
+
+use driftgraph_core::{SeriesSet, SignatureGraph};
+use driftgraph_data::Loaded;
+use driftgraph_data::run_folder::Run;
+use driftgraph_report::view::{DataView, InterventionView, ReportView};
+use serde_json::Value;
+
+pub use error::OverviewError;
+pub use futures::{InterventionQuestion, forecast_view, intervention_view};
+
+/// What a report is asked to show beside the run itself.
+#[derive(Debug, Clone, Default)]
+pub struct OverviewOptions<'a> {
+    /// The data of the run, where they are at hand.
+    pub data: Option<&'a Loaded>,
+    /// The known edges; those that the fit was given where not said.
+    pub truth: Option<&'a SignatureGraph>,
+    /// Interventions to compute, all of them at once.
+    pub interventions: &'a [String],
+}
+
+/// Computes everything a report shows of the run in a folder.
+pub fn overview(
+    run: &Run,
+    folder: &Path,
+    options: &OverviewOptions<'_>,
+) -> Result<ReportView, OverviewError> {
+    let record = origin::read_record(folder)?;
+    let job = origin::read_asked(folder)?;
+    let remembered = origin::remembered_truth(&job, run.model.n_variables());
+    let truth = options.truth.or(remembered.as_ref());
+    let learned = run.model.edges();
+    let data: Option<&SeriesSet> = options.data.map(|loaded| &loaded.data);
+    let fit = data.map(|data| paths::fit_view(run, data)).transpose()?;
+    let future = futures::future_view(run, data, fit.as_ref())?;
+    let mut interventions: Vec<InterventionView> = Vec::new();
+    if !options.interventions.is_empty() {
+        let question = InterventionQuestion::new(options.interventions.to_vec());
+        interventions.push(intervention_view(run, data, &question)?);
+    }
+    Ok(ReportView {
+        name: name_of(folder),
+        data: DataView {
+            n_series: run.data.series,
+            n_rows: run.data.rows,
+            n_missing: run.data.missing_cells,
+            time_label: time_label(run),
+        },
+        graph: edges::graph_view(run.model.variables(), &learned),
+        truth: truth.map(|truth| truth::truth_view(run, data, truth)).transpose()?,
+        fit,
+        training: history::training_view(folder, &record, run.model.n_members())?,
+        future,
+        interventions,
+        provenance: origin::provenance_view(run, folder, (&record, &job)),
+        downloads: edges::downloads(run.model.variables(), &learned)?,
+    })
+}
+
+/// What the time axis of a chart says.
+fn time_label(run: &Run) -> String {
+    match run.data.time.origin {
+        Some(_) => format!("time ({})", run.data.time),
+        None => "time".to_owned(),
+    }
+}
+
+/// The run by the name of its folder; `demo/run` says more than `run`.
+fn name_of(folder: &Path) -> String {
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    match (name(&whole), whole.parent().and_then(name)) {
+        (Some(own), Some(parent)) if own == "run" => parent,
+        (Some(own), _) => own,
+        (None, _) => "run".to_owned(),
+    }
+}
+
+/// A number of a record, `None` where it has none.
+fn number(record: &Value, key: &str) -> Option<f64> {
+    record.get(key).and_then(Value::as_f64)
+}

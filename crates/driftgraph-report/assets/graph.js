@@ -1,0 +1,180 @@
+// The graph: threshold, search, hover, drag, and the neighbours of a variable.
+"use strict";
+(() => {
+  const { report, svg, html, short, probability, showTip, hideTip } = window.driftgraph;
+  const root = document.getElementById("graph-svg");
+  if (!report || !root) return;
+  const { variables, edges, positions } = report.graph;
+  const HALF_HEIGHT = 15, GAP = 2, BEND = 0.13;
+  const [SOURCE, TARGET, PROBABILITY, SIGN, EFFECT, STRENGTH, DISAGREEMENT] = [0, 1, 2, 3, 4, 5, 6];
+  const CLASSES = { "+": "more", "-": "less", "?": "mixed" };
+  const MEANINGS = { "+": "more of it, faster growth", "-": "more of it, slower growth", "?": "depends on the state" };
+  const known = report.truth && new Set(report.truth.map(([source, target]) => `${source} ${target}`));
+  const sheetHeight = root.viewBox.baseVal.height, sheetWidth = root.viewBox.baseVal.width;
+  const lines = root.querySelector(".edges");
+  const groups = [...root.querySelectorAll(".node")];
+  const nodes = groups.map((group, idx) => ({ group, x: positions[idx][0], y: positions[idx][1], half: group.querySelector("rect").width.baseVal.value / 2 }));
+  const field = (id) => document.getElementById(id);
+  const number = (value) => Number(value.toFixed(1));
+  let chosen = null;
+
+  const covers = (node, [x, y]) => ((x - node.x) / (node.half + GAP)) ** 4 + ((y - node.y) / (HALF_HEIGHT + GAP)) ** 4 < 1;
+  const crossing = (inside, from, to) => {
+    for (let round = 0; round < 20; round += 1) {
+      const middle = (from + to) / 2;
+      if (inside(middle)) from = middle; else to = middle;
+    }
+    return to;
+  };
+  const head = (tip, slope, width, sign) => {
+    const length = Math.max(Math.hypot(...slope), 1e-9), ux = slope[0] / length, uy = slope[1] / length;
+    const at = (back, aside) => [tip[0] - back * ux - aside * uy, tip[1] - back * uy + aside * ux];
+    const long = 5.5 + 1.6 * width, half = 2.8 + 1.1 * width, thick = 1.4 + 0.5 * width;
+    const [corners, neck] = sign === "+" ? [[at(0, 0), at(long, half), at(long, -half)], at(long, 0)]
+      : sign === "-" ? [[at(0, half + 2.2), at(0, -half - 2.2), at(thick, -half - 2.2), at(thick, half + 2.2)], at(thick, 0)]
+      : [[at(0, 0), at(long / 2, half), at(long, 0), at(long / 2, -half)], at(long, 0)];
+    return [`M${corners.map((corner) => corner.map(number).join(" ")).join("L")}Z`, neck];
+  };
+  const arrow = (edge) => {
+    const from = nodes[edge[SOURCE]], to = nodes[edge[TARGET]], sign = edge[SIGN];
+    const width = 0.7 + 3 * edge[PROBABILITY] ** 2;
+    if (from === to) {
+      const side = from.y <= sheetHeight / 2 ? -1 : 1, reach = Math.min(8, 0.4 * from.half);
+      const border = from.y + side * (HALF_HEIGHT + GAP), top = border + side * 30;
+      const [shape, neck] = head([from.x + reach, border], [-0.45, -side], Math.min(width, 2.4), sign);
+      return [`M${number(from.x - reach)} ${number(border)}C${[from.x - 2.6 * reach, top, from.x + 2.6 * reach, top, ...neck].map(number).join(" ")}`, shape, width];
+    }
+    const dx = to.x - from.x, dy = to.y - from.y;
+    const control = [(from.x + to.x) / 2 + BEND * dy, (from.y + to.y) / 2 - BEND * dx];
+    const at = (t) => [0, 1].map((axis) => (1 - t) ** 2 * [from.x, from.y][axis] + 2 * (1 - t) * t * control[axis] + t * t * [to.x, to.y][axis]);
+    const start = crossing((t) => covers(from, at(t)), 0, 0.5), end = crossing((t) => covers(to, at(t)), 1, 0.5);
+    const slope = [0, 1].map((axis) => 2 * (1 - end) * (control[axis] - [from.x, from.y][axis]) + 2 * end * ([to.x, to.y][axis] - control[axis]));
+    const [shape, neck] = head(at(end), slope, width, sign);
+    const middle = [0, 1].map((axis) => {
+      const first = [from.x, from.y][axis] * (1 - start) + control[axis] * start;
+      const second = control[axis] * (1 - start) + [to.x, to.y][axis] * start;
+      return first * (1 - end) + second * end;
+    });
+    return [`M${at(start).map(number).join(" ")}Q${[...middle, ...neck].map(number).join(" ")}`, shape, width];
+  };
+
+  const words = (edge) => {
+    const text = [`${variables[edge[SOURCE]]} → ${variables[edge[TARGET]]}`, `probability ${probability(edge[PROBABILITY])}`, MEANINGS[edge[SIGN]],
+      `effect ${short(edge[EFFECT])}, in deviations ${short(edge[STRENGTH])}`];
+    if (edge[DISAGREEMENT] > 0) text.push(`seeds differ by ${short(edge[DISAGREEMENT])} in log-odds`);
+    if (known) text.push(known.has(`${edge[SOURCE]} ${edge[TARGET]}`) ? "a known edge" : "not among the known edges");
+    return text.join("\n");
+  };
+  const drawEdge = (idx) => {
+    const edge = edges[idx], [line, shape, width] = arrow(edge);
+    const group = svg("g", { class: `edge ${CLASSES[edge[SIGN]]}`, "data-edge": idx });
+    group.append(svg("path", { class: "line", d: line, "stroke-width": number(width) }), svg("path", { class: "head", d: shape }), svg("path", { class: "hit", d: line }));
+    group.addEventListener("pointermove", (event) => { showTip(event, words(edge)); group.classList.add("on"); });
+    group.addEventListener("pointerleave", () => { hideTip(); group.classList.remove("on"); });
+    return group;
+  };
+
+  const selected = () => {
+    const threshold = Number(field("threshold").value), most = Math.max(1, Math.floor(Number(field("most").value)) || 1);
+    const loops = field("loops").checked;
+    let left = most;
+    return edges.flatMap((edge, idx) => {
+      if (edge[PROBABILITY] < threshold) return [];
+      if (edge[SOURCE] === edge[TARGET]) return loops ? [idx] : [];
+      left -= 1;
+      return left >= 0 ? [idx] : [];
+    });
+  };
+  let shown = [];
+  const draw = () => {
+    shown = selected();
+    lines.replaceChildren(...shown.toReversed().map(drawEdge));
+    field("threshold-shown").textContent = Number(field("threshold").value).toFixed(2);
+    const between = shown.filter((idx) => edges[idx][SOURCE] !== edges[idx][TARGET]).length;
+    field("edge-count").textContent = `${between} ${between === 1 ? "edge" : "edges"} shown`;
+    mark();
+  };
+  const mark = () => {
+    const near = new Set([chosen]);
+    for (const group of lines.children) {
+      const edge = edges[Number(group.dataset.edge)], touches = edge[SOURCE] === chosen || edge[TARGET] === chosen;
+      group.classList.toggle("off", chosen !== null && !touches);
+      if (touches) { near.add(edge[SOURCE]); near.add(edge[TARGET]); }
+    }
+    nodes.forEach(({ group }, idx) => {
+      group.classList.toggle("off", chosen !== null && !near.has(idx));
+      group.classList.toggle("on", idx === chosen);
+      group.setAttribute("aria-pressed", String(idx === chosen));
+    });
+    tell();
+  };
+
+  const panel = field("node-panel"), invitation = panel.firstElementChild;
+  const list = (title, found, other) => [
+    html("h4", {}, title),
+    found.length === 0 ? html("p", { class: "faint" }, "none listed") : html("ul", {}, ...found.slice(0, 25).map((edge) => html("li", {},
+      html("button", { type: "button", onclick: () => choose(edge[other]) }, variables[edge[other]]),
+      html("b", { class: CLASSES[edge[SIGN]] }, `${probability(edge[PROBABILITY])} ${edge[SIGN] === "?" ? "±" : edge[SIGN] === "-" ? "−" : "+"}`)))),
+  ];
+  const tell = () => {
+    if (chosen === null) return panel.replaceChildren(invitation);
+    const parents = edges.filter((edge) => edge[TARGET] === chosen && edge[PROBABILITY] >= 0.05);
+    const children = edges.filter((edge) => edge[SOURCE] === chosen && edge[PROBABILITY] >= 0.05);
+    panel.replaceChildren(html("h3", {}, variables[chosen]),
+      html("p", {}, html("button", { type: "button", onclick: () => choose(null) }, "show all")),
+      ...list("driven by", parents, SOURCE), ...list("drives", children, TARGET));
+  };
+  const choose = (idx) => { chosen = idx === chosen ? null : idx; mark(); };
+
+  const place = (idx) => nodes[idx].group.setAttribute("transform", `translate(${number(nodes[idx].x)} ${number(nodes[idx].y)})`);
+  const redrawAround = (idx) => {
+    for (const group of [...lines.children]) {
+      const edge = edges[Number(group.dataset.edge)];
+      if (edge[SOURCE] === idx || edge[TARGET] === idx) group.replaceWith(drawEdge(Number(group.dataset.edge)));
+    }
+    mark();
+  };
+  const move = (idx, x, y) => {
+    nodes[idx].x = Math.min(Math.max(x, nodes[idx].half), sheetWidth - nodes[idx].half);
+    nodes[idx].y = Math.min(Math.max(y, HALF_HEIGHT), sheetHeight - HALF_HEIGHT);
+    place(idx);
+    redrawAround(idx);
+  };
+  nodes.forEach(({ group }, idx) => {
+    group.setAttribute("tabindex", "0");
+    group.setAttribute("role", "button");
+    const written = group.querySelector("text").textContent;
+    group.setAttribute("aria-label", written === variables[idx] ? written : `${written}: ${variables[idx]}`);
+    let grip = null;
+    group.addEventListener("pointerdown", (event) => {
+      grip = { x: event.clientX, y: event.clientY, at: [nodes[idx].x, nodes[idx].y], moved: false };
+      group.setPointerCapture(event.pointerId);
+    });
+    group.addEventListener("pointermove", (event) => {
+      if (!grip) return;
+      const scale = sheetWidth / root.getBoundingClientRect().width;
+      const dx = (event.clientX - grip.x) * scale, dy = (event.clientY - grip.y) * scale;
+      grip.moved ||= Math.hypot(dx, dy) > 4;
+      if (grip.moved) move(idx, grip.at[0] + dx, grip.at[1] + dy);
+    });
+    group.addEventListener("pointerup", () => { if (grip && !grip.moved) choose(idx); grip = null; });
+    group.addEventListener("keydown", (event) => {
+      const steps = { ArrowLeft: [-12, 0], ArrowRight: [12, 0], ArrowUp: [0, -12], ArrowDown: [0, 12] }[event.key];
+      if (event.key === "Enter" || event.key === " ") choose(idx);
+      else if (event.key === "Escape") choose(null);
+      else if (steps) move(idx, nodes[idx].x + steps[0], nodes[idx].y + steps[1]);
+      else return;
+      event.preventDefault();
+    });
+  });
+  for (const id of ["threshold", "most", "loops"]) field(id).addEventListener("input", draw);
+  field("search").addEventListener("input", () => {
+    const text = field("search").value.trim().toLowerCase();
+    const exact = variables.findIndex((name) => name.toLowerCase() === text);
+    const found = exact >= 0 ? exact : text.length > 1 ? variables.findIndex((name) => name.toLowerCase().includes(text)) : -1;
+    chosen = found >= 0 ? found : null;
+    mark();
+    if (found >= 0) nodes[found].group.scrollIntoView({ block: "nearest", inline: "center" });
+  });
+  draw();
+})();

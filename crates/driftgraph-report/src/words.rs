@@ -1,0 +1,190 @@
+//! A report in words: what was learned, and when not to lean on it.
+
+use crate::EffectSign;
+use crate::view::{EdgeView, ReportView};
+
+/// From this probability on an edge is called sure.
+const SURE: f64 = 0.9;
+/// From this probability on an edge is more likely present than absent.
+const PROBABLE: f64 = 0.5;
+/// A deviation of the log-odds over seeds by which a probability of 0.9 may as well be 0.5.
+const UNSETTLED: f64 = 2.0;
+/// Fewer rows per variable say little about who drives whom.
+const FEW_ROWS: f64 = 10.0;
+/// Longest name within a sentence.
+const NAME_LENGTH: usize = 40;
+
+/// What was learned, in three sentences.
+pub(crate) fn sentences(view: &ReportView) -> [String; 3] {
+    [what_was_found(view), the_surest(view), standing(view)]
+}
+
+/// What weakens the evidence, one sentence each; empty where nothing does.
+pub(crate) fn cautions(view: &ReportView) -> Vec<String> {
+    let mut cautions = Vec::new();
+    let training = &view.training;
+    if training.ending != "finished" {
+        let how = match training.ending.as_str() {
+            "time-budget" => "The time budget ended the fit",
+            "running" => "The fit is still running: it has been stopped here",
+            _ => "The fit was stopped",
+        };
+        cautions.push(format!("{how} before it was done; probabilities may still move."));
+    } else if training.converged == Some(false) {
+        cautions.push(
+            "The fit has not converged; allow more steps before relying on single edges.".into(),
+        );
+    }
+    cautions.extend(disagreement(view));
+    let (rows, n) = (view.data.n_rows, view.graph.variables.len());
+    if (rows as f64) < FEW_ROWS * n as f64 {
+        cautions.push(format!(
+            "There are few data: {rows} rows for {n} variables. Weak influences cannot be seen, and strong \
+             ones may be mistaken for each other."
+        ));
+    }
+    let cells = rows * n;
+    if cells > 0 && view.data.n_missing * 5 > cells {
+        let share = 100.0 * view.data.n_missing as f64 / cells as f64;
+        cautions.push(format!("{share:.0} % of the cells are missing."));
+    }
+    cautions
+}
+
+/// Seeds that do not agree about edges which are probable on average.
+fn disagreement(view: &ReportView) -> Option<String> {
+    if view.training.n_members < 2 {
+        return None;
+    }
+    let probable = || view.graph.edges.iter().filter(|edge| edge.probability >= PROBABLE);
+    let unsettled = probable().filter(|edge| edge.disagreement > UNSETTLED).count();
+    (unsettled > 0).then(|| {
+        format!(
+            "Fits with different seeds disagree about {unsettled} of the {} probable edges.",
+            probable().count()
+        )
+    })
+}
+
+fn what_was_found(view: &ReportView) -> String {
+    let graph = &view.graph;
+    let (n, series) = (graph.variables.len(), view.data.n_series);
+    let between = || graph.edges.iter().filter(|edge| edge.source != edge.target);
+    let at_least = |least: f64| between().filter(|edge| edge.probability >= least).count();
+    let (probable, sure) = (at_least(PROBABLE), at_least(SURE));
+    let data = format!(
+        "From {} with {} in all, driftgraph found",
+        count(series, "series", "series"),
+        count(view.data.n_rows, "row", "rows"),
+    );
+    let pairs = n * n.saturating_sub(1);
+    if probable == 0 {
+        return format!("{data} no probable influence between the {n} variables.");
+    }
+    let sure = match sure {
+        0 => "none of them with a probability of 0.9 or more".to_owned(),
+        sure if sure == probable => "all of them with a probability of 0.9 or more".to_owned(),
+        sure => format!("{sure} of them with a probability of 0.9 or more"),
+    };
+    format!(
+        "{data} {} among {n} variables ({pairs} are possible), {sure}.",
+        count(probable, "probable influence", "probable influences")
+    )
+}
+
+fn the_surest(view: &ReportView) -> String {
+    let graph = &view.graph;
+    let between = graph.edges.iter().filter(|edge| edge.source != edge.target);
+    let strongest: Vec<&EdgeView> = between.take(3).collect();
+    let Some(first) = strongest.first() else {
+        return "Nothing stands out.".to_owned();
+    };
+    let name = |idx: usize| quoted(&graph.variables[idx]);
+    let (source, target) = (name(first.source), name(first.target));
+    let effect = match first.sign {
+        EffectSign::Positive => format!("more {source} makes {target} grow faster"),
+        EffectSign::Negative => format!("more {source} makes {target} grow slower or fall"),
+        EffectSign::Unknown => "its direction depends on the state".to_owned(),
+    };
+    let others: Vec<String> = strongest[1..]
+        .iter()
+        .map(|edge| {
+            format!(
+                "{} → {} ({})",
+                name(edge.source),
+                name(edge.target),
+                probability(edge.probability)
+            )
+        })
+        .collect();
+    let others =
+        if others.is_empty() { String::new() } else { format!(", then {}", others.join(" and ")) };
+    format!(
+        "The best supported is {source} → {target} with a probability of {} ({effect}){others}.",
+        probability(first.probability)
+    )
+}
+
+/// Against the truth where one is given, else feedback loops.
+fn standing(view: &ReportView) -> String {
+    if let Some(sentence) = against_truth(view) {
+        return sentence;
+    }
+    let loops = &view.graph.feedback_loops;
+    let Some(largest) = loops.first() else {
+        return "No variable acts back on itself through others among the probable edges."
+            .to_owned();
+    };
+    let names: Vec<String> =
+        largest.iter().take(4).map(|&idx| quoted(&view.graph.variables[idx])).collect();
+    let more = largest.len().saturating_sub(4);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(
+        "{}: {}{more} act on each other in circles.",
+        match loops.len() {
+            1 => "There is feedback".to_owned(),
+            n => format!("There are {n} groups with feedback; in the largest"),
+        },
+        names.join(", ")
+    )
+}
+
+fn against_truth(view: &ReportView) -> Option<String> {
+    let methods = &view.truth.as_ref()?.methods;
+    let auroc = |idx: usize| methods.get(idx)?.without_self_edges.auroc;
+    let own = auroc(0)?;
+    let best = (1..methods.len())
+        .filter_map(|idx| Some((auroc(idx)?, &methods[idx].name)))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let beside = best.map_or_else(String::new, |(best, name)| {
+        format!("; the best simple method here, {name}, reaches {best:.2}")
+    });
+    Some(format!(
+        "Compared with the known edges, a true one outranks a false one in {:.0} % of cases (AUROC {own:.2}, a \
+         coin has 0.50){beside}.",
+        100.0 * own
+    ))
+}
+
+/// A probability as people read it.
+pub(crate) fn probability(value: f64) -> String {
+    match value {
+        value if value > 0.995 => "> 0.99".to_owned(),
+        value if value < 0.005 => "< 0.01".to_owned(),
+        value => format!("{value:.2}"),
+    }
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// A name within a sentence, shortened where it would drown it.
+fn quoted(name: &str) -> String {
+    if name.chars().count() <= NAME_LENGTH {
+        return name.to_owned();
+    }
+    let start: String = name.chars().take(NAME_LENGTH - 1).collect();
+    format!("{start}…")
+}

@@ -1,0 +1,194 @@
+//! Parts of a fit on disk: each in a file of its own, checked when it is read.
+//!
+//! A fit is made of parts that do not know of each other (a candidate without a fold, a seed of the
+//! ensemble), each a function of data, settings and its own number of steps. So each may be kept
+//! whenever it likes, and what is on disk together always fits together.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use driftgraph_data::whole_file::{remove_incomplete, write_whole};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::JobError;
+
+/// First bytes of every checkpoint; the number is the version of the format.
+const MAGIC: &[u8; 24] = b"driftgraph checkpoint 1\n";
+/// Length of a BLAKE3 hash.
+const HASH: usize = 32;
+/// Largest checkpoint that is read.
+const MAX_BYTES: u64 = 1 << 36;
+
+/// What a part of a fit depends on: data and settings, as a hash.
+pub type Key = [u8; HASH];
+
+/// The key of a part.
+pub fn key(data_fingerprint: &str, settings: &impl Serialize) -> Key {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(data_fingerprint.as_bytes());
+    hasher.update(serde_json::to_string(settings).expect("settings are plain values").as_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+/// The folder of checkpoints of a run.
+#[derive(Debug, Clone)]
+pub struct Checkpoints {
+    folder: PathBuf,
+}
+
+impl Checkpoints {
+    /// Opens the folder, makes it where it is missing, and removes files that were never completed.
+    pub fn open(folder: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        remove_incomplete(&folder)?;
+        Ok(Self { folder })
+    }
+
+    fn file(&self, part: &str) -> PathBuf {
+        self.folder.join(format!("{part}.state"))
+    }
+
+    /// Keeps the state of a part.
+    pub fn keep(&self, part: &str, key: &Key, state: &impl Serialize) -> io::Result<()> {
+        write_whole(&self.file(part), |out| {
+            out.write_all(MAGIC)?;
+            out.write_all(key)?;
+            let mut hashed = Hashed { out, hasher: blake3::Hasher::new() };
+            postcard::to_io(state, &mut hashed).map_err(io::Error::other)?;
+            let hash = hashed.hasher.finalize();
+            hashed.out.write_all(hash.as_bytes())
+        })
+    }
+
+    /// The state of a part; `None` where nothing was kept, or for other data and settings.
+    pub fn find<T: DeserializeOwned>(&self, part: &str, key: &Key) -> Result<Option<T>, JobError> {
+        let file = self.file(part);
+        if !file.exists() {
+            return Ok(None);
+        }
+        let bytes = read(&file)?;
+        let damaged =
+            |reason: &str| JobError::Damaged { file: file.clone(), reason: reason.into() };
+        let (found, payload) = checked(&bytes).map_err(damaged)?;
+        if found != key {
+            return Ok(None);
+        }
+        postcard::from_bytes(payload)
+            .map(Some)
+            .map_err(|error| JobError::Damaged { file: file.clone(), reason: error.to_string() })
+    }
+
+    /// Forgets a part; it is no error if it was not kept.
+    pub fn forget(&self, part: &str) -> io::Result<()> {
+        match fs::remove_file(self.file(part)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Names of all parts that are kept.
+    pub fn parts(&self) -> io::Result<Vec<String>> {
+        let mut parts = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            parts.extend(name.strip_suffix(".state").map(str::to_owned));
+        }
+        parts.sort();
+        Ok(parts)
+    }
+
+    /// Reads every file once: a damaged one is better found before hours of work than after.
+    pub fn check(&self) -> Result<(), JobError> {
+        let parts = self.parts().map_err(JobError::file("read", &self.folder))?;
+        for part in parts {
+            let file = self.file(&part);
+            let bytes = read(&file)?;
+            checked(&bytes)
+                .map_err(|reason| JobError::Damaged { file, reason: reason.to_owned() })?;
+        }
+        Ok(())
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, JobError> {
+    let mut bytes = Vec::new();
+    fs::File::open(file)
+        .and_then(|open| open.take(MAX_BYTES).read_to_end(&mut bytes))
+        .map_err(JobError::file("read", file))?;
+    Ok(bytes)
+}
+
+/// Key and payload of a checkpoint whose hash is right.
+fn checked(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or("it is not a checkpoint of this version")?;
+    if rest.len() < 2 * HASH {
+        return Err("it is too short");
+    }
+    let (key, rest) = rest.split_at(HASH);
+    let (payload, hash) = rest.split_at(rest.len() - HASH);
+    if blake3::hash(payload).as_bytes() != hash {
+        return Err("its contents do not match their hash");
+    }
+    Ok((key, payload))
+}
+
+struct Hashed<'a> {
+    out: &'a mut (dyn Write + Send),
+    hasher: blake3::Hasher,
+}
+
+impl Write for Hashed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n_written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..n_written]);
+        Ok(n_written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept() -> (tempfile::TempDir, Checkpoints, Key) {
+        let folder = tempfile::tempdir().unwrap();
+        let checkpoints = Checkpoints::open(folder.path().join("checkpoint")).unwrap();
+        let key = key("data", &"settings");
+        checkpoints.keep("member-0", &key, &vec![0.1, f64::NAN, f64::INFINITY]).unwrap();
+        (folder, checkpoints, key)
+    }
+
+    #[test]
+    fn a_part_comes_back_with_the_same_bits_and_only_for_its_key() {
+        let (_folder, checkpoints, key) = kept();
+        let values: Vec<f64> = checkpoints.find("member-0", &key).unwrap().unwrap();
+        let bits = values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits, [0.1, f64::NAN, f64::INFINITY].map(f64::to_bits));
+        let other = super::key("other data", &"settings");
+        assert!(checkpoints.find::<Vec<f64>>("member-0", &other).unwrap().is_none());
+        assert!(checkpoints.find::<Vec<f64>>("member-1", &key).unwrap().is_none());
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_byte_is_noticed() {
+        let (_folder, checkpoints, key) = kept();
+        let file = checkpoints.file("member-0");
+        let whole = fs::read(&file).unwrap();
+        for len in 0..whole.len() {
+            fs::write(&file, &whole[..len]).unwrap();
+            assert!(checkpoints.check().is_err(), "cut to {len} bytes");
+        }
+        for place in (0..MAGIC.len()).chain(MAGIC.len() + HASH..whole.len()) {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 1;
+            fs::write(&file, bytes).unwrap();
+            assert!(checkpoints.check().is_err(), "byte {place} flipped");
+            assert!(checkpoints.find::<Vec<f64>>("member-0", &key).is_err());
+        }
+    }
+}

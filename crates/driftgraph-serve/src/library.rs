@@ -1,0 +1,321 @@
+//! The runs of one folder: those on disk, and those being fitted.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::SystemTime;
+
+use driftgraph_data::run_folder::{Run, RunFolder};
+use driftgraph_data::{Loaded, ReadOptions, load};
+use driftgraph_overview::{OverviewOptions, overview};
+use driftgraph_report::view::ReportView;
+use driftgraph_run::{
+    Asked, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Refusal;
+use crate::live::LiveFit;
+
+/// Where uploaded tables are kept; a fit that goes on reads its table again.
+const UPLOADS: &str = "uploads";
+/// Says that a fit was stopped by the user, and is not to go on by itself.
+const STOPPED: &str = "stopped-by-user";
+/// Names of the variables of a fit that was begun on the page.
+const VARIABLES: &str = "variables.json";
+/// A fit that dies loses at most so much.
+const CHECKPOINT_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Standing {
+    Running,
+    Stopped,
+    Finished,
+    Failed,
+}
+
+/// One run in the list.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RunEntry {
+    pub(crate) name: String,
+    pub(crate) standing: Standing,
+    /// Whether there is a model to look at.
+    pub(crate) has_model: bool,
+    /// Why it failed.
+    pub(crate) problem: Option<String>,
+    pub(crate) variables: Vec<String>,
+}
+
+/// What a new fit is asked for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewRun {
+    pub(crate) name: String,
+    pub(crate) upload: String,
+    #[serde(default)]
+    pub(crate) columns: Columns,
+    #[serde(default)]
+    pub(crate) asked: Asked,
+}
+
+/// What the columns of a table are, where that is not obvious.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Columns {
+    pub(crate) time: Option<String>,
+    pub(crate) series: Option<String>,
+    pub(crate) ignore: Vec<String>,
+}
+
+impl Columns {
+    pub(crate) fn options(&self, max_bytes: u64) -> ReadOptions {
+        let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+        ReadOptions {
+            time: given(&self.time),
+            series: given(&self.series),
+            ignore: self.ignore.clone(),
+            max_bytes,
+            ..ReadOptions::default()
+        }
+    }
+}
+
+/// All runs of a folder.
+#[derive(Debug)]
+pub(crate) struct Library {
+    folder: PathBuf,
+    live: Mutex<HashMap<String, Arc<LiveFit>>>,
+    problems: Mutex<HashMap<String, String>>,
+    shown: Mutex<HashMap<String, (SystemTime, Arc<Shown>)>>,
+}
+
+/// A run that was read, and what its report shows.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) run: Run,
+    pub(crate) data: Option<Loaded>,
+    pub(crate) view: ReportView,
+}
+
+impl Library {
+    pub(crate) fn open(folder: PathBuf) -> Self {
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        Self { folder, live: Mutex::default(), problems: Mutex::default(), shown: Mutex::default() }
+    }
+
+    pub(crate) fn uploads(&self) -> PathBuf {
+        self.folder.join(UPLOADS)
+    }
+
+    /// The folder of a run; names that could lead elsewhere do not exist.
+    pub(crate) fn path(&self, name: &str) -> Result<PathBuf, Refusal> {
+        if !is_safe(name) || name == UPLOADS {
+            return Err(Refusal::not_found());
+        }
+        Ok(self.folder.join(name))
+    }
+
+    /// All runs by name.
+    pub(crate) fn runs(&self) -> Vec<RunEntry> {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut runs: Vec<RunEntry> = names.filter_map(|name| self.entry(&name).ok()).collect();
+        runs.sort_by(|a, b| a.name.cmp(&b.name));
+        runs
+    }
+
+    /// One run; refused where there is none.
+    pub(crate) fn entry(&self, name: &str) -> Result<RunEntry, Refusal> {
+        let path = self.path(name)?;
+        let folder = RunFolder::at(&path);
+        let live = self.lock_live().contains_key(name);
+        if !live && folder.holds().is_none() && !folder.job_file().is_file() {
+            return Err(Refusal::not_found());
+        }
+        let problem = lock(&self.problems).get(name).cloned();
+        let standing = if live {
+            Standing::Running
+        } else if is_finished(&folder) {
+            Standing::Finished
+        } else if problem.is_some() {
+            Standing::Failed
+        } else {
+            Standing::Stopped
+        };
+        let has_model = folder.run_file().is_file() && folder.model_file().is_file();
+        Ok(RunEntry {
+            name: name.to_owned(),
+            standing,
+            has_model,
+            problem,
+            variables: variables(&folder).unwrap_or_default(),
+        })
+    }
+
+    pub(crate) fn live(&self, name: &str) -> Option<Arc<LiveFit>> {
+        self.lock_live().get(name).cloned()
+    }
+
+    /// Begins a fit on a thread of its own.
+    pub(crate) fn begin(self: &Arc<Self>, new: NewRun, max_bytes: u64) -> Result<(), Refusal> {
+        let folder = self.path(&new.name)?;
+        let table = self.upload(&new.upload)?;
+        let read_options = new.columns.options(max_bytes);
+        let plan = FitPlan::new(new.asked).map_err(|error| Refusal::unusable(&error))?;
+        let loaded = load(&[table], &read_options).map_err(|error| Refusal::unusable(&error))?;
+        if RunFolder::at(&folder).holds().is_some() || self.live(&new.name).is_some() {
+            let reason = format!("there is a run called `{}` already", new.name);
+            return Err(Refusal::new(axum::http::StatusCode::CONFLICT, reason));
+        }
+        let names = serde_json::to_string(loaded.data.variables()).expect("names are plain text");
+        fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(folder.join(VARIABLES), names))
+            .map_err(|error| Refusal::unusable(&error))?;
+        let job = FitJob {
+            loaded,
+            read_options,
+            plan,
+            folder,
+            replace: false,
+            truth: None,
+            pace: Pace { log_every: 5, checkpoint_every: CHECKPOINT_EVERY, time_budget: None },
+        };
+        self.work(new.name, move |live| fit(&job, live));
+        Ok(())
+    }
+
+    /// Goes on with a fit that was stopped or cut off.
+    pub(crate) fn go_on(self: &Arc<Self>, name: &str) -> Result<(), Refusal> {
+        let entry = self.entry(name)?;
+        if entry.standing == Standing::Running || entry.standing == Standing::Finished {
+            let reason = "there is nothing to go on with";
+            return Err(Refusal::new(axum::http::StatusCode::CONFLICT, reason));
+        }
+        let folder = self.path(name)?;
+        let _ = fs::remove_file(folder.join(STOPPED));
+        let asked =
+            Resume { folder, checkpoint_every: Some(CHECKPOINT_EVERY), ..Resume::default() };
+        self.work(name.to_owned(), move |live| resume(&asked, live));
+        Ok(())
+    }
+
+    /// Stops a fit in order; it can go on later.
+    pub(crate) fn stop(&self, name: &str) -> Result<(), Refusal> {
+        let live = self.live(name).ok_or_else(Refusal::not_found)?;
+        // A mark that cannot be written only means that the fit goes on after a restart.
+        let _ = fs::write(self.path(name)?.join(STOPPED), "");
+        live.stop();
+        Ok(())
+    }
+
+    /// Goes on with all fits that ended with the server and not by the user.
+    pub(crate) fn resume_cut_off(self: &Arc<Self>) {
+        for run in self.runs().into_iter().filter(|run| run.standing == Standing::Stopped) {
+            let folder = self.folder.join(&run.name);
+            let of_the_page = folder.join(VARIABLES).is_file();
+            let cut_off = !folder.join(STOPPED).exists() && folder.join("job.json").is_file();
+            if of_the_page && cut_off {
+                // One that cannot go on shows its reason in the list.
+                let _ = self.go_on(&run.name);
+            }
+        }
+    }
+
+    fn work(
+        self: &Arc<Self>,
+        name: String,
+        job: impl FnOnce(&LiveFit) -> Result<FinishedRun, JobError> + Send + 'static,
+    ) {
+        let live = Arc::new(LiveFit::new());
+        lock(&self.problems).remove(&name);
+        self.lock_live().insert(name.clone(), Arc::clone(&live));
+        let library = Arc::clone(self);
+        std::thread::spawn(move || {
+            let result = job(&live);
+            match result {
+                Ok(_) | Err(JobError::StoppedBeforeModel { .. }) => {}
+                Err(error) => {
+                    lock(&library.problems).insert(name.clone(), error.to_string());
+                }
+            }
+            library.lock_live().remove(&name);
+            live.end();
+        });
+    }
+
+    /// A run with a model, read and computed once for every state it is in.
+    pub(crate) fn show(&self, name: &str) -> Result<Arc<Shown>, Refusal> {
+        let folder = self.path(name)?;
+        let changed = fs::metadata(folder.join("run.json")).and_then(|data| data.modified());
+        let changed = changed.map_err(|_| Refusal::not_found())?;
+        if let Some((when, shown)) = lock(&self.shown).get(name)
+            && *when == changed
+        {
+            return Ok(Arc::clone(shown));
+        }
+        let run = Run::load(&folder).map_err(|error| Refusal::unusable(&error))?;
+        let data = run.load_data(&[]).ok();
+        let options = OverviewOptions { data: data.as_ref(), ..OverviewOptions::default() };
+        let view = overview(&run, &folder, &options).map_err(|error| Refusal::unusable(&error))?;
+        let shown = Arc::new(Shown { run, data, view });
+        lock(&self.shown).insert(name.to_owned(), (changed, Arc::clone(&shown)));
+        Ok(shown)
+    }
+
+    /// The file of an upload.
+    pub(crate) fn upload(&self, name: &str) -> Result<PathBuf, Refusal> {
+        let file = self.uploads().join(name);
+        if is_safe(name) && file.is_file() { Ok(file) } else { Err(Refusal::not_found()) }
+    }
+
+    fn lock_live(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveFit>>> {
+        lock(&self.live)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no thread panics while it holds this lock")
+}
+
+/// Names of the variables, where the fit was begun on the page.
+fn variables(folder: &RunFolder) -> Option<Vec<String>> {
+    serde_json::from_slice(&fs::read(folder.path().join(VARIABLES)).ok()?).ok()
+}
+
+/// Whether the run in a folder came to its end.
+fn is_finished(folder: &RunFolder) -> bool {
+    #[derive(Deserialize)]
+    struct Record {
+        ending: String,
+    }
+    let record = fs::read(folder.run_file()).ok();
+    let record = record.and_then(|text| serde_json::from_slice::<Record>(&text).ok());
+    record.is_some_and(|record| record.ending == Ending::Finished.name())
+}
+
+/// Whether a name is one file or folder and nothing else.
+pub(crate) fn is_safe(name: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
+    (1..=100).contains(&name.len())
+        && name.chars().all(plain)
+        && !name.starts_with(['.', ' '])
+        && Path::new(name).components().count() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_safe;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_not_safe() {
+        for name in ["genes", "run 2", "données.csv", "a-b_c.1"] {
+            assert!(is_safe(name), "{name}");
+        }
+        for name in ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "/etc", "a\0b", "C:x", " x"] {
+            assert!(!is_safe(name), "{name:?}");
+        }
+    }
+}

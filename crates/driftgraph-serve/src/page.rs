@@ -1,0 +1,139 @@
+//! The pages: what was uploaded and fitted, one run, and two runs side by side.
+
+use std::fmt::Write as _;
+
+use driftgraph_report::view::{GraphView, ReportView};
+use driftgraph_report::{
+    escaped_text, graph_picture, report_data, report_navigation, report_sections,
+};
+
+use crate::library::RunEntry;
+
+/// Styles beside those of the report.
+pub(crate) const STYLES: &str = include_str!("../assets/page.css");
+/// Script of the first page.
+pub(crate) const HOME_SCRIPT: &str = include_str!("../assets/home.js");
+/// Script of the page of a run.
+pub(crate) const RUN_SCRIPT: &str = include_str!("../assets/run.js");
+
+/// Rows of the table of differences.
+const MOST_DIFFERENCES: usize = 40;
+
+fn shell(title: &str, body: &str, scripts: &[&str]) -> String {
+    let scripts = scripts
+        .iter()
+        .fold(String::new(), |all, name| all + "<script src=\"/assets/" + name + "\"></script>\n");
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} – driftgraph</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <link rel=\"stylesheet\" href=\"/assets/report.css\">\n<link rel=\"stylesheet\" href=\"/assets/page.css\">\n\
+         </head>\n<body>\n{body}\n{scripts}</body>\n</html>\n",
+        escaped_text(title)
+    )
+}
+
+fn header(title: &str) -> String {
+    format!(
+        "<header><p class=\"brand\"><a href=\"/\">driftgraph</a></p><h1>{}</h1></header>",
+        escaped_text(title)
+    )
+}
+
+/// The first page; its script fills it.
+pub(crate) fn home() -> String {
+    let body = header("Who drives whom?") + include_str!("../assets/home.html");
+    shell("Who drives whom?", &body, &["charts.js", "home.js"])
+}
+
+/// The page of one run: its fit while it runs, its report when there is one.
+pub(crate) fn run(entry: &RunEntry, view: Option<&ReportView>) -> String {
+    let entry_data = serde_json::to_string(entry).expect("names are plain text");
+    let entry_data =
+        entry_data.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    let mut body = header(&entry.name);
+    if let Some(view) = view {
+        body += &report_navigation(view);
+    }
+    let _ =
+        write!(body, "<script type=\"application/json\" id=\"run-entry\">{entry_data}</script>");
+    body += "<main>";
+    body += include_str!("../assets/run.html");
+    for (place, section) in view.map(report_sections).unwrap_or_default() {
+        if place == "next" {
+            body += include_str!("../assets/ask.html");
+        }
+        body += &section;
+    }
+    body += "</main>";
+    if let Some(view) = view {
+        let _ = write!(
+            body,
+            "<script type=\"application/json\" id=\"report-data\">{}</script>",
+            report_data(view)
+        );
+    }
+    shell(&entry.name, &body, &["charts.js", "graph.js", "matrix.js", "run.js"])
+}
+
+/// Two runs: their graphs, and where their probabilities differ.
+pub(crate) fn compare(first: &ReportView, second: &ReportView) -> String {
+    let mut other = second.graph.clone();
+    if first.graph.variables == other.variables {
+        // The same place for the same variable, or the eye compares nothing.
+        other.positions.clone_from(&first.graph.positions);
+    }
+    let figure = |name: &str, graph: &GraphView| {
+        format!(
+            "<section aria-label=\"{0}\"><h2>{0}</h2><p>{1:.1} edges expected.</p><div class=\"graph-frame\">{2}</div></section>",
+            escaped_text(name),
+            graph.expected_edges,
+            graph_picture(graph)
+        )
+    };
+    let body = format!(
+        "{}<main><div class=\"pair\">{}{}</div><section><h2>Where they differ</h2>{}</section></main>",
+        header("Two runs side by side"),
+        figure(&first.name, &first.graph),
+        figure(&second.name, &other),
+        differences(first, second)
+    );
+    shell("Two runs", &body, &[])
+}
+
+/// Edges by how much their probability differs, most first; edges go by the names of their ends.
+fn differences(first: &ReportView, second: &ReportView) -> String {
+    let mut pairs: std::collections::BTreeMap<(&str, &str), [f64; 2]> =
+        std::collections::BTreeMap::new();
+    for (place, view) in [first, second].into_iter().enumerate() {
+        let name = |idx: usize| view.graph.variables[idx].as_str();
+        for edge in &view.graph.edges {
+            pairs.entry((name(edge.source), name(edge.target))).or_default()[place] =
+                edge.probability;
+        }
+    }
+    let mut rows: Vec<_> = pairs.into_iter().collect();
+    let gap = |[a, b]: [f64; 2]| (b - a).abs();
+    rows.sort_by(|a, b| gap(b.1).total_cmp(&gap(a.1)));
+    rows.truncate(MOST_DIFFERENCES);
+    let mut body = String::new();
+    for ((source, target), [a, b]) in rows {
+        let difference = format!("{:+.2}", b - a).replace('-', "−");
+        let _ = write!(
+            body,
+            "<tr><td class=\"variable\">{}</td><td class=\"variable\">{}</td><td class=\"number\">{a:.2}</td>\
+             <td class=\"number\">{b:.2}</td><td class=\"number\">{difference}</td></tr>",
+            escaped_text(source),
+            escaped_text(target),
+        );
+    }
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"table of differences\"><table><thead><tr>\
+         <th scope=\"col\">source</th><th scope=\"col\">target</th><th scope=\"col\" class=\"number\">{}</th>\
+         <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"number\">difference</th></tr></thead>\
+         <tbody>{body}</tbody></table></div>",
+        escaped_text(&first.name),
+        escaped_text(&second.name)
+    )
+}

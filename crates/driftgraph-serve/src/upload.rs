@@ -1,0 +1,106 @@
+//! Tables that the user drops on the page: written to disk as they come, never whole in memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use tokio::io::AsyncWriteExt;
+use tokio_stream::StreamExt;
+
+use crate::answer::Refusal;
+use crate::library::{Library, is_safe};
+
+/// What the loader reads.
+const ENDINGS: [&str; 8] =
+    [".csv", ".tsv", ".txt", ".parquet", ".npz", ".csv.gz", ".tsv.gz", ".txt.gz"];
+
+/// Takes a file; answers with the name it has now.
+pub(crate) async fn receive(
+    library: &Arc<Library>,
+    name: &str,
+    headers: &HeaderMap,
+    body: Body,
+    limit: u64,
+) -> Result<String, Refusal> {
+    let name = plain_name(name);
+    if !is_safe(&name) || !ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        let reason = format!("`{name}` is not a table that can be read ({})", ENDINGS.join(", "));
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
+    }
+    let too_large = || {
+        let reason =
+            format!("the file is larger than {} MB; use `driftgraph fit` for it", limit >> 20);
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
+    };
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|text| text.to_str().ok()?.parse().ok());
+    // Refused before a byte is read, where the browser says how many there are.
+    if announced.is_some_and(|length: u64| length > limit) {
+        return Err(too_large());
+    }
+    let folder = library.uploads();
+    tokio::fs::create_dir_all(&folder).await.map_err(|error| Refusal::unusable(&error))?;
+    let (file, name) = free_name(&folder, &name);
+    let result = write(&file, body, limit).await;
+    match result {
+        Ok(true) => Ok(name),
+        Ok(false) => {
+            let _ = tokio::fs::remove_file(&file).await;
+            Err(too_large())
+        }
+        Err(error) => {
+            let _ = tokio::fs::remove_file(&file).await;
+            Err(Refusal::unusable(&error))
+        }
+    }
+}
+
+/// Writes the body; false where it is too large.
+async fn write(file: &Path, body: Body, limit: u64) -> std::io::Result<bool> {
+    let mut out = tokio::fs::File::create(file).await?;
+    let mut stream = body.into_data_stream();
+    let mut length = 0;
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(std::io::Error::other)?;
+        length += chunk.len() as u64;
+        if length > limit {
+            return Ok(false);
+        }
+        out.write_all(&chunk).await?;
+    }
+    out.flush().await?;
+    Ok(true)
+}
+
+/// The last part of a name, with other characters replaced.
+fn plain_name(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let plain = |c: char| {
+        if c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ') { c } else { '_' }
+    };
+    let name: String = last.chars().map(plain).collect();
+    name.trim_start_matches(['.', ' ']).to_owned()
+}
+
+/// The name, or with the first number that is free.
+fn free_name(folder: &Path, name: &str) -> (PathBuf, String) {
+    let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
+    let mut names = std::iter::once(name.to_owned())
+        .chain((2..).map(|number: u32| format!("{stem}-{number}.{ending}")));
+    let name = names.find(|name| !folder.join(name).exists()).expect("there are always free names");
+    (folder.join(&name), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_name;
+
+    #[test]
+    fn names_of_uploads_cannot_leave_their_folder() {
+        assert_eq!(plain_name("../../etc/passwd.csv"), "passwd.csv");
+        assert_eq!(plain_name("C:\\data\\my genes.csv"), "my genes.csv");
+        assert_eq!(plain_name("..csv"), "csv");
+        assert_eq!(plain_name("a<b>.csv"), "a_b_.csv");
+    }
+}
