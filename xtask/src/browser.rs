@@ -34,11 +34,14 @@ fn chromium() -> anyhow::Result<String> {
         return path_of(program);
     }
     say("no chromium found: installing it");
-    let mut install = Command::new("apt-get");
-    install.args(["install", "--yes", "--no-install-recommends", "chromium"]);
-    install.env("DEBIAN_FRONTEND", "noninteractive");
-    run("installing chromium", &mut install)
-        .context("the browser tests need chromium; install it, or run as a user who may")?;
+    let packages: [&[&str]; 2] =
+        [&["update"], &["install", "--yes", "--no-install-recommends", "chromium"]];
+    for arguments in packages {
+        let mut install = Command::new("apt-get");
+        install.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        run("installing chromium", &mut install)
+            .context("the browser tests need chromium; install it, or run as a user who may")?;
+    }
     match found() {
         Some(program) => path_of(program),
         None => bail!("chromium was installed but does not start"),

@@ -120,8 +120,11 @@ fn the_surest(view: &ReportView) -> String {
     let others =
         if others.is_empty() { String::new() } else { format!(", then {}", others.join(" and ")) };
     format!(
-        "The best supported is {source} → {target} with a probability of {} ({effect}){others}.",
-        probability(first.probability)
+        "The best supported is {source} → {target} with a probability {} ({effect}){others}.",
+        match first.probability {
+            value if value > 0.995 => "above 0.99".to_owned(),
+            value => format!("of {value:.2}"),
+        }
     )
 }
 

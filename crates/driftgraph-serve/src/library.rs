@@ -9,6 +9,8 @@ use std::time::SystemTime;
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_data::{Loaded, ReadOptions, load};
 use driftgraph_overview::{OverviewOptions, overview};
+use driftgraph_data::whole_file::write_whole;
+use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
 use driftgraph_run::{
     Asked, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
@@ -236,13 +238,24 @@ impl Library {
         std::thread::spawn(move || {
             let result = job(&live);
             match result {
-                Ok(_) | Err(JobError::StoppedBeforeModel { .. }) => {}
+                Ok(_) => library.write_report(&name),
+                Err(JobError::StoppedBeforeModel { .. }) => {}
                 Err(error) => {
                     lock(&library.problems).insert(name.clone(), error.to_string());
                 }
             }
             library.lock_live().remove(&name);
             live.end();
+        });
+    }
+
+    /// Leaves the report in the run folder, as `driftgraph fit` does.
+    fn write_report(&self, name: &str) {
+        let (Ok(shown), Ok(folder)) = (self.show(name), self.path(name)) else { return };
+        let page = report_html(&shown.view);
+        // The page shows the report without the file; a full disk is told when something else needs it.
+        let _ = write_whole(&RunFolder::at(&folder).report_file(), |out| {
+            out.write_all(page.as_bytes())
         });
     }
 

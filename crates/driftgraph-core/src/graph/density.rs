@@ -3,9 +3,14 @@
 //! Real networks have hubs: few sources drive many targets. With a density of its own for every
 //! source, sparsity and hubs are learned together and neither is a setting to tune.
 
+use rayon::prelude::*;
+
 use super::prior::{EdgePrior, EdgeRule};
 use crate::nn::real::Real;
 use crate::special::{digamma, ln_beta};
+
+/// Fewest sources whose edges are counted by one thread.
+const ROWS_PER_PIECE: usize = 64;
 
 /// Which edges share a density, and what is believed about it beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -139,9 +144,19 @@ impl DensityPrior {
 
     /// Expected number of edges of every pool, over its free edges.
     fn expected(&self, probabilities: &[f64]) -> Vec<f64> {
-        let mut expected = vec![0.0; self.pool_sizes.len()];
+        let n = self.pool_sizes.len();
+        let free = |idx: usize| self.rules()[idx] == EdgeRule::Free;
+        if let GraphDensity::PerSource { .. } = self.density {
+            // Row by row: every sum has its own order, whichever thread makes it.
+            let row = |source: usize| -> f64 {
+                let entries = source * n..(source + 1) * n;
+                entries.filter(|&idx| free(idx)).map(|idx| probabilities[idx]).sum()
+            };
+            return (0..n).into_par_iter().with_min_len(ROWS_PER_PIECE).map(row).collect();
+        }
+        let mut expected = vec![0.0; n];
         for (idx, &pool) in self.pools.iter().enumerate() {
-            if self.rules()[idx] == EdgeRule::Free {
+            if free(idx) {
                 expected[pool] += probabilities[idx];
             }
         }

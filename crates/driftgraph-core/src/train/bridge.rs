@@ -8,6 +8,7 @@ mod cycle;
 mod error;
 mod fit;
 pub mod memory;
+mod noise_model;
 mod noise_rule;
 mod settings;
 mod state;

@@ -4,23 +4,21 @@ use std::ops::ControlFlow;
 
 use super::cycle::Cycle;
 use super::error::{BridgeError, Divergence};
+use super::noise_model::NoiseModel;
 use super::noise_rule::NoiseMoments;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
 use super::state::{BridgeState, Window};
 use crate::graph::prior::EdgePrior;
 use crate::nn::kernels::vectorised;
 use crate::objective::elbo::ElboTerms;
-use crate::objective::observation::ObservationNoise;
+use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::batch::Batch;
 use crate::posterior::bridge::blocks::{Epoch, n_batches};
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::posterior::bridge::model::{BridgeModel, Workspace};
 use crate::posterior::bridge::structure::{BridgeStructure, Pass};
-use crate::posterior::bridge::{BridgePosterior, SmootherStart};
 use crate::{SeriesSet, Standardizer};
 
-/// Noise scale where it cannot be learned, relative to each variable's deviation; the paper's.
-const FIXED_NOISE: f64 = 0.01;
 /// Fewest steps of series per training step: fewer would leave the matrices' own cost dominant.
 const MIN_BATCH_STEPS: usize = 128;
 
@@ -366,50 +364,4 @@ fn relative_change(values: &[f64]) -> f64 {
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let (first, last) = (mean(&values[..third]), mean(&values[values.len() - third..]));
     (last - first).abs() / last.abs().max(1.0)
-}
-
-/// Law and scale of the observation noise that settings and data ask for.
-#[derive(Debug, Clone, Copy)]
-struct NoiseModel {
-    law: ObservationNoise,
-    fixed_scale: Option<f64>,
-}
-
-impl NoiseModel {
-    fn new(settings: &BridgeSettings, moments: Option<NoiseMoments>) -> Self {
-        let fixed_scale = match settings.noise_scale {
-            NoiseScale::Learned => None,
-            NoiseScale::Fixed { scale } => Some(scale),
-            NoiseScale::Auto => {
-                let learnable = moments.is_some_and(NoiseMoments::identifies_noise);
-                (!learnable).then_some(FIXED_NOISE)
-            }
-        };
-        let usual = match fixed_scale {
-            None => ObservationNoise::Gaussian,
-            Some(_) => ObservationNoise::Laplace,
-        };
-        Self { law: settings.noise.unwrap_or(usual), fixed_scale }
-    }
-
-    /// Variance of the law per squared scale.
-    fn unit_variance(self) -> f64 {
-        match self.law {
-            ObservationNoise::Gaussian => 1.0,
-            ObservationNoise::Laplace => 2.0,
-        }
-    }
-
-    fn known_variance(self) -> Option<f64> {
-        self.fixed_scale.map(|scale| self.unit_variance() * scale * scale)
-    }
-
-    fn first_scales(self, start: &SmootherStart) -> Vec<f64> {
-        (start.levels.iter())
-            .map(|level| {
-                let learned = (level.noise_variance / self.unit_variance()).sqrt();
-                self.fixed_scale.unwrap_or(learned)
-            })
-            .collect()
-    }
 }

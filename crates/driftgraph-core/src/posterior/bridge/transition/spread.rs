@@ -1,5 +1,7 @@
 //! The part of the residuals' variances that steps with the same spread share.
 
+use rayon::prelude::*;
+
 use super::{Transition, TransitionGrads};
 use crate::nn::kernels::{View, add_into, add_product, product, vectorised};
 use crate::posterior::bridge::moments::StepMoments;
@@ -24,7 +26,7 @@ pub(super) fn spread_variances(
     let matrix = |entries| View::new(entries, d, d);
     let out = &mut work.variances;
     out.resize(n_spreads * d, 0.0);
-    product(out, d, view(&moments.input_variances), matrix(&transition.lagged.second));
+    product_by_rows(out, (&moments.input_variances, d), matrix(&transition.lagged.second));
     if let Some(instant) = transition.instant {
         let by_second = matrix(&instant.remaining_second);
         add_product(out, d, view(&moments.increment_variances), by_second);
@@ -76,9 +78,9 @@ pub(super) fn spread_variances_backward(
     let matrix = |entries| View::new(entries, d, d);
     let by_spread_view = view(by_spread);
     let out = &mut grads.moments;
-    product(&mut out.input_variances, d, by_spread_view, matrix(&transition.lagged.second).t());
-    let input_variances = view(&moments.input_variances);
-    add_product(&mut grads.lagged.second, d, input_variances.t(), by_spread_view);
+    let by_second = matrix(&transition.lagged.second).t();
+    product_by_rows(&mut out.input_variances, (by_spread, d), by_second);
+    add_product_by_sources(&mut grads.lagged.second, &moments.input_variances, by_spread, d);
     let Some(instant) = transition.instant else {
         out.increment_variances.copy_from_slice(by_spread);
         let diagonal: Vec<f64> = transition.lagged.mean.iter().step_by(d + 1).copied().collect();
@@ -118,4 +120,30 @@ pub(super) fn spread_variances_backward(
         grads.instant.mean[idx] -=
             2.0 * remaining * by_remaining_second[idx] + transition.lagged.mean[idx] * by_cross;
     }
+}
+
+/// Rows of a product per parallel piece: fixed, so that results do not depend on the number of threads.
+fn piece_rows(d: usize, n_rows: usize) -> usize {
+    // Small products are not worth a second thread.
+    if d < 256 { n_rows.max(1) } else { 64 }
+}
+
+/// `out = rows matrix`, with rows of `d` entries.
+fn product_by_rows(out: &mut [f64], (rows, d): (&[f64], usize), matrix: View<'_, f64>) {
+    let size = piece_rows(d, out.len() / d) * d;
+    out.par_chunks_mut(size).zip(rows.par_chunks(size)).for_each(|(out, rows)| {
+        product(out, d, View::new(rows, rows.len() / d, d), matrix);
+    });
+}
+
+/// `out += a^T b`, `[d, d]`, a block of rows of `out` at a time.
+fn add_product_by_sources(out: &mut [f64], a: &[f64], b: &[f64], d: usize) {
+    let (n_rows, block) = (a.len() / d, piece_rows(d, d));
+    if n_rows == 0 {
+        return;
+    }
+    out.par_chunks_mut(block * d).enumerate().for_each(|(piece, out)| {
+        let columns = View::strided(&a[piece * block..], (n_rows, out.len() / d), d);
+        add_product(out, d, columns.t(), View::new(b, n_rows, d));
+    });
 }

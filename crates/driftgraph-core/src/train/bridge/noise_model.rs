@@ -1,0 +1,55 @@
+//! How the observation noise is treated: what settings ask for, and the data's own answer.
+
+use super::noise_rule::NoiseMoments;
+use super::settings::{BridgeSettings, NoiseScale};
+use crate::objective::observation::ObservationNoise;
+use crate::posterior::bridge::SmootherStart;
+
+/// Noise scale where it cannot be learned, relative to each variable's deviation; the paper's.
+const FIXED_NOISE: f64 = 0.01;
+
+/// Law and scale of the observation noise that settings and data ask for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoiseModel {
+    pub(super) law: ObservationNoise,
+    pub(super) fixed_scale: Option<f64>,
+}
+
+impl NoiseModel {
+    pub(super) fn new(settings: &BridgeSettings, moments: Option<NoiseMoments>) -> Self {
+        let fixed_scale = match settings.noise_scale {
+            NoiseScale::Learned => None,
+            NoiseScale::Fixed { scale } => Some(scale),
+            NoiseScale::Auto => {
+                let learnable = moments.is_some_and(NoiseMoments::identifies_noise);
+                (!learnable).then_some(FIXED_NOISE)
+            }
+        };
+        let usual = match fixed_scale {
+            None => ObservationNoise::Gaussian,
+            Some(_) => ObservationNoise::Laplace,
+        };
+        Self { law: settings.noise.unwrap_or(usual), fixed_scale }
+    }
+
+    /// Variance of the law per squared scale.
+    fn unit_variance(self) -> f64 {
+        match self.law {
+            ObservationNoise::Gaussian => 1.0,
+            ObservationNoise::Laplace => 2.0,
+        }
+    }
+
+    pub(super) fn known_variance(self) -> Option<f64> {
+        self.fixed_scale.map(|scale| self.unit_variance() * scale * scale)
+    }
+
+    pub(super) fn first_scales(self, start: &SmootherStart) -> Vec<f64> {
+        (start.levels.iter())
+            .map(|level| {
+                let learned = (level.noise_variance / self.unit_variance()).sqrt();
+                self.fixed_scale.unwrap_or(learned)
+            })
+            .collect()
+    }
+}
