@@ -59,6 +59,11 @@ def _words(news: News) -> str:
     return f"fitting {news['number'] + 1}/{news['n_parts']}"
 
 
+def _is_urgent(news: News) -> bool:
+    # How much memory a fit takes, and the like, would only push the bar away.
+    return str(news["text"]).startswith("warning")
+
+
 class _TqdmBar:
     """One bar per part of the fit."""
 
@@ -69,7 +74,8 @@ class _TqdmBar:
 
     def __call__(self, news: News) -> None:
         if news["phase"] == "note":
-            self._tqdm.write(news["text"])
+            if _is_urgent(news):
+                self._tqdm.write(news["text"])
             return
         if self._bar is None:
             self._bar = self._tqdm(total=news["end"], unit="step", leave=False)
@@ -94,7 +100,8 @@ class _TextBar:
 
     def __call__(self, news: News) -> None:
         if news["phase"] == "note":
-            self._write(news["text"] + "\n")
+            if _is_urgent(news):
+                self._write(news["text"] + "\n")
             return
         if time.monotonic() - self._last < 0.2:
             return
