@@ -24,7 +24,10 @@ impl Column {
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
             (low.min(value), high.max(value))
         });
-        if low <= high { (low, high) } else { (0.0, 0.0) }
+        // Six digits are a hundredth of a step; all of them would be most of a short column.
+        let rounded =
+            |end: f64| format!("{end:.5e}").parse().expect("a printed number can be read");
+        if low <= high { (rounded(low), rounded(high)) } else { (0.0, 0.0) }
     }
 }
 
@@ -35,8 +38,9 @@ impl Serialize for Column {
         for value in &self.0 {
             let code = match value {
                 value if !value.is_finite() => NONE,
-                _ if high == low => 0,
-                value => (MOST * ((value - low) / (high - low))).round() as usize,
+                _ if high <= low => 0,
+                // Rounded ends may cut a value off by less than a step.
+                value => (MOST * ((value - low) / (high - low)).clamp(0.0, 1.0)).round() as usize,
             };
             codes.extend([DIGITS[code / 64], DIGITS[code % 64]].map(char::from));
         }
