@@ -110,7 +110,7 @@ fn ours(arguments: &[&str]) -> Command {
 /// One training step of both engines; returns PyTorch's version.
 fn compare_steps(python: &Path, findings: &mut Findings) -> anyhow::Result<String> {
     findings.show(
-        "| one training step, CPU ms | ours | PyTorch, double | PyTorch, single | times as fast |\n\
+        "| one training step, CPU ms | ours | PyTorch, double | PyTorch, single | times as fast (as single) |\n\
          | --- | ---: | ---: | ---: | ---: |\n",
     );
     let mut version = String::new();

@@ -152,3 +152,18 @@ fn program() -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join("release/driftgraph")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_and_memory_of_a_process_are_read() {
+        let own = Path::new("/proc/self");
+        // A program that runs tests has a few megabytes and has not run for a day.
+        let gigabytes = peak_gigabytes_of(own).unwrap();
+        assert!((1e-3..100.0).contains(&gigabytes), "{gigabytes}");
+        let seconds = cpu_seconds_of(own).unwrap();
+        assert!((0.0..86_400.0).contains(&seconds), "{seconds}");
+    }
+}

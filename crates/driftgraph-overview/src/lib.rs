@@ -23,6 +23,9 @@ use serde_json::Value;
 pub use error::OverviewError;
 pub use futures::{InterventionQuestion, forecast_view, intervention_view};
 
+/// Cells of data whose posterior is computed for a report: some seconds.
+const MOST_CELLS: usize = 2_000_000;
+
 /// What a report is asked to show beside the run itself.
 #[derive(Debug, Clone, Default)]
 pub struct OverviewOptions<'a> {
@@ -46,7 +49,8 @@ pub fn overview(
     let truth = options.truth.or(remembered.as_ref());
     let learned = run.model.edges();
     let data: Option<&SeriesSet> = options.data.map(|loaded| &loaded.data);
-    let fit = data.map(|data| paths::fit_view(run, data)).transpose()?;
+    let few = |data: &&SeriesSet| data.n_rows() * data.n_variables() <= MOST_CELLS;
+    let fit = data.filter(few).map(|data| paths::fit_view(run, data)).transpose()?;
     let future = futures::future_view(run, data, fit.as_ref())?;
     let mut interventions: Vec<InterventionView> = Vec::new();
     if !options.interventions.is_empty() {

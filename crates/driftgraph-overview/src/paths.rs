@@ -7,7 +7,7 @@ use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::{Column, FitSeries, FitView};
 
 /// Cells of a report at most, 8 bytes each.
-const MOST_CELLS: usize = 18_000;
+const MOST_CELLS: usize = 7_000;
 /// Paths per series, where the posterior is sampled.
 const N_SAMPLES: usize = 100;
 

@@ -19,7 +19,7 @@ pub struct ReportView {
     pub graph: GraphView,
     /// How that compares with known edges.
     pub truth: Option<TruthView>,
-    /// The series and their posterior; `None` where the data are not at hand.
+    /// The series and their posterior; `None` where the data are not at hand, or very many.
     pub fit: Option<FitView>,
     /// How the fit went.
     pub training: TrainingView,

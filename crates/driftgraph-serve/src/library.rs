@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use driftgraph_data::run_folder::{Run, RunFolder};
+use driftgraph_data::whole_file::write_whole;
 use driftgraph_data::{Loaded, ReadOptions, load};
 use driftgraph_overview::{OverviewOptions, overview};
-use driftgraph_data::whole_file::write_whole;
 use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
 use driftgraph_run::{

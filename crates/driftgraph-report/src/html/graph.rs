@@ -10,7 +10,7 @@ use crate::words::{count, probability};
 
 /// Rows of the table that are open at first, and in all.
 const SHOWN_ROWS: usize = 10;
-const MOST_ROWS: usize = 200;
+const MOST_ROWS: usize = 100;
 /// Above this number of variables the matrix is easier to read than the graph.
 const EASY: usize = 60;
 
@@ -218,21 +218,7 @@ fn table(graph: &GraphView) -> Element {
         let edges = graph.edges.iter().filter(|edge| edge.is_self_loop() == self_loops);
         edges.take(MOST_ROWS).map(|edge| table_row(graph, edge)).collect()
     };
-    let head = |text: &str, class: &str| {
-        Element::new("th").set("scope", "col").set("class", class).text(text)
-    };
-    let mut header = Element::new("tr")
-        .with(head("source", ""))
-        .with(head("target", ""))
-        .with(head("probability", "bar"))
-        .with(head("effect", "number"))
-        .with(head("in deviations", "number"));
-    if graph.edges.iter().any(|edge| edge.disagreement > 0.0) {
-        header = header.with(head("seeds differ by", "number"));
-    }
-    if graph.edges.iter().any(|edge| edge.instantaneous.is_some()) {
-        header = header.with(head("within a step", "number"));
-    }
+    let header = table_header(graph);
     let fill = |rows: Vec<Element>| {
         let body = Element::new("tbody").with_all(rows);
         let head = Element::new("thead").with(header.clone());
@@ -260,6 +246,25 @@ fn table(graph: &GraphView) -> Element {
          for standardised variables, to compare edges with each other. Seeds differ by: deviation of the log-odds over fits with other random numbers.",
     );
     out.with(below)
+}
+
+fn table_header(graph: &GraphView) -> Element {
+    let head = |text: &str, class: &str| {
+        Element::new("th").set("scope", "col").set("class", class).text(text)
+    };
+    let mut header = Element::new("tr")
+        .with(head("source", ""))
+        .with(head("target", ""))
+        .with(head("probability", "bar"))
+        .with(head("effect", "number"))
+        .with(head("in deviations", "number"));
+    if graph.edges.iter().any(|edge| edge.disagreement > 0.0) {
+        header = header.with(head("seeds differ by", "number"));
+    }
+    if graph.edges.iter().any(|edge| edge.instantaneous.is_some()) {
+        header = header.with(head("within a step", "number"));
+    }
+    header
 }
 
 fn table_row(graph: &GraphView, edge: &EdgeView) -> Element {

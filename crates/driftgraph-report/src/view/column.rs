@@ -24,7 +24,15 @@ impl Column {
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
             (low.min(value), high.max(value))
         });
-        if low <= high { (low, high) } else { (0.0, 0.0) }
+        if low >= high {
+            // One value, or none at all.
+            return if low == high { (low, high) } else { (0.0, 0.0) };
+        }
+        // Ends to a ten-thousandth of the range: all their digits would be most of a short column.
+        let digits = (4.0 - libm::floor(libm::log10(high - low))).clamp(0.0, 300.0) as usize;
+        let rounded =
+            |end: f64| format!("{end:.digits$}").parse().expect("a printed number can be read");
+        (rounded(low), rounded(high))
     }
 }
 
@@ -35,8 +43,9 @@ impl Serialize for Column {
         for value in &self.0 {
             let code = match value {
                 value if !value.is_finite() => NONE,
-                _ if high == low => 0,
-                value => (MOST * ((value - low) / (high - low))).round() as usize,
+                _ if high <= low => 0,
+                // Rounded ends may cut a value off by less than a step.
+                value => (MOST * ((value - low) / (high - low)).clamp(0.0, 1.0)).round() as usize,
             };
             codes.extend([DIGITS[code / 64], DIGITS[code % 64]].map(char::from));
         }
@@ -93,6 +102,16 @@ mod tests {
             assert!(close || before.is_nan() && after.is_nan(), "{before} {after}");
         }
         assert_eq!(serde_json::to_string(&back).unwrap(), text);
+    }
+
+    #[test]
+    fn small_changes_of_large_numbers_survive() {
+        let column = Column(vec![101325.01, 101325.02, 101325.04]);
+        let text = serde_json::to_string(&column).unwrap();
+        let back: Column = serde_json::from_str(&text).unwrap();
+        // A step, and the rounding of the ends, are parts of a range of 0.03.
+        let close = column.0.iter().zip(&back.0).all(|(a, b)| (a - b).abs() < 0.03 / 1000.0);
+        assert!(close, "{text}");
     }
 
     #[test]
