@@ -30,6 +30,13 @@ def measured(work, who):
     return {"wall": time.perf_counter() - wall, "cpu": cpu_seconds(who) - cpu}, result
 
 
+def fit_with_report(frame):
+    """What the binary does: it writes a report with every fit."""
+    model = Scotch(**SETTINGS, progress=lambda news: None).fit(frame)
+    model.report()
+    return model
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary", type=Path)
@@ -46,8 +53,7 @@ def main():
         command = [str(args.binary), "fit", str(folder / "data.csv"), *flags, "--out", str(out)]
         run = lambda: subprocess.run(command, check=True, capture_output=True)
         binary.append(measured(run, resource.RUSAGE_CHILDREN)[0])
-        fit = lambda: Scotch(**SETTINGS, progress=lambda news: None).fit(frame)
-        seconds, model = measured(fit, resource.RUSAGE_SELF)
+        seconds, model = measured(lambda: fit_with_report(frame), resource.RUSAGE_SELF)
         python.append(seconds)
         same = (model.folder / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
         assert same, "the two fits differ"

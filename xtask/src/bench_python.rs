@@ -28,7 +28,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let (ours, binary) = (number("python_cpu_seconds")?, number("binary_cpu_seconds")?);
     let overhead = ours / binary - 1.0;
     let table = format!(
-        "| 40 genes, 20 series, two fits of 800 steps | from Python | binary | difference |\n\
+        "| 40 genes, 20 series, two fits of 800 steps, report | from Python | binary | difference |\n\
          | --- | ---: | ---: | ---: |\n\
          | CPU seconds | {ours:.2} | {binary:.2} | {:+.1} % |\n\
          | seconds on two threads | {:.2} | {:.2} | |\n",
