@@ -87,6 +87,8 @@ impl ExperimentName {
 pub(crate) enum Method {
     /// Our default fit: settings chosen without the truth
     Bridge,
+    /// The linear candidate alone, without a choice (fit --select none)
+    BridgeLinear,
     /// The best of the candidates that `Bridge` tried, chosen by the truth; asked for by `--oracle`.
     #[value(skip)]
     Oracle,
@@ -105,6 +107,7 @@ impl Method {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Bridge => "bridge",
+            Self::BridgeLinear => "bridge-linear",
             Self::Oracle => "bridge-oracle",
             Self::ScotchPaper => "scotch-paper",
             Self::PartialCorrelation | Self::Ridge | Self::Var => {
@@ -116,7 +119,7 @@ impl Method {
     /// The simple method of this name.
     pub(crate) fn baseline(self) -> Option<Baseline> {
         match self {
-            Self::Bridge | Self::Oracle | Self::ScotchPaper => None,
+            Self::Bridge | Self::BridgeLinear | Self::Oracle | Self::ScotchPaper => None,
             Self::PartialCorrelation => Some(Baseline::PartialCorrelation),
             Self::Ridge => Some(Baseline::Ridge),
             Self::Var => Some(Baseline::Var),

@@ -126,12 +126,18 @@ fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<Method>> {
         methods.push(Method::Bridge);
         methods.extend(simple.into_iter().filter(|_| !calibration));
     }
-    if let Some(method) = methods.iter().find(|method| calibration && **method != Method::Bridge) {
+    let has_probabilities =
+        |method: &Method| matches!(method, Method::Bridge | Method::BridgeLinear);
+    if let Some(method) = methods.iter().find(|method| calibration && !has_probabilities(method)) {
         anyhow::bail!(
             "`calibration` looks at the probabilities of `bridge`, not at `{}`",
             method.word()
         );
     }
+    anyhow::ensure!(
+        !calibration || methods.len() == 1,
+        "`calibration` looks at one method at a time: `bridge` or `bridge-linear`"
+    );
     if args.oracle {
         anyhow::ensure!(!calibration, "`--oracle` ranks candidates; `calibration` has no ranking");
         let bridge = methods.iter().position(|method| *method == Method::Bridge);

@@ -75,6 +75,9 @@ pub(super) fn prepare(
         line.extend(args.quick.then_some(["--steps", "3", "--hidden-size", "8"]).iter().flatten());
     } else {
         line.extend(args.quick.then_some(["--steps", "40", "--ensemble", "1"]).iter().flatten());
+        if method == Method::BridgeLinear {
+            line.extend(["--select", "none"]);
+        }
     }
     let command = line.join(" ");
     match (resolve_line(&line)?, method) {
@@ -149,13 +152,21 @@ fn bridge(
     let data = &sample.data;
     let knowledge = plan.knowledge(data.variables())?;
     let observer = |event: &SelectEvent<'_>| follow(event, tell);
-    let (selection, ensemble) = fit_selected(data, &knowledge, &plan.settings, &observer)?;
-    let chosen = &selection.candidates[selection.chosen];
+    let (mut chosen, mut tried) = (None, None);
+    let ensemble = if plan.select {
+        let (selection, ensemble) = fit_selected(data, &knowledge, &plan.settings, &observer)?;
+        chosen = Some(selection.candidates[selection.chosen].name.clone());
+        tried = Some(serde_json::to_value(&selection)?);
+        ensemble
+    } else {
+        let members = (&plan.settings.base, plan.settings.ensemble);
+        fit_ensemble(data, &knowledge, members, &observer)?
+    };
     let model = FittedModel::from_ensemble(&ensemble, &knowledge, data);
     let details = Details {
-        chosen: Some(chosen.name.clone()),
+        chosen,
         converged: Some(ensemble.converged()),
-        selection: Some(serde_json::to_value(&selection)?),
+        selection: tried,
         ..Details::default()
     };
     let probabilities = EdgeScores::from_matrix(data.n_variables(), model.edge_probabilities())?;
