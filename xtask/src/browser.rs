@@ -10,12 +10,17 @@ use crate::shell::{cargo, root, run, say, succeeds};
 /// Where the browser usually is.
 const CHROMIUM: [&str; 2] = ["chromium", "chromium-browser"];
 
-/// Builds the binary, makes runs with it, and looks at them as a user would.
+/// Builds the binary, then looks at what it makes.
+pub(crate) fn check_alone() -> anyhow::Result<()> {
+    run("building the binary", &mut cargo(&["build", "--package", "driftgraph-cli"]))?;
+    check()
+}
+
+/// Makes runs with the binary that `cargo test` has built, and looks at them as a user would.
 pub(crate) fn check() -> anyhow::Result<()> {
     let folder = root().join("browser");
     let chromium = chromium()?;
     install_packages(&folder)?;
-    run("building the binary", &mut cargo(&["build", "--package", "driftgraph-cli"]))?;
     let mut tests = Command::new("node");
     tests.current_dir(&folder).args(["--test", "--test-reporter=spec"]).arg("test/");
     tests.env("CHROMIUM", chromium).env("DRIFTGRAPH", binary());

@@ -61,7 +61,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
-        Command::Browser => browser::check(),
+        Command::Browser => browser::check_alone(),
         Command::Python => python::check_alone(),
         Command::Equations => equations::check(),
         Command::DocsTables { check } => docs_tables::run(check),
