@@ -80,8 +80,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
             "steps": found.steps,
         });
         findings.kept.insert(fit.name.into(), entry);
-        let miss = format!("{}: {minutes:.1} minutes, above {}", fit.name, fit.most_minutes);
-        findings.promise(minutes <= fit.most_minutes, miss);
+        // On a machine that does other work too, the clock tells about that work; CPU time of both threads
+        // together is never less than the time on a quiet one.
+        let (used, most) = (found.cpu_minutes, fit.most_minutes);
+        let miss = format!("{}: {used:.1} CPU minutes, above {most}", fit.name);
+        findings.promise(used <= most, miss);
         if let Some(most) = fit.most_gigabytes {
             let miss = format!("{}: {gigabytes:.1} GB, above {most}", fit.name);
             findings.promise(gigabytes <= most, miss);
