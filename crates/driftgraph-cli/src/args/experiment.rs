@@ -37,7 +37,7 @@ pub(crate) struct ExperimentArgs {
     /// Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: Option<u64>,
-    /// Methods, separated by commas [default: all but scotch-paper; calibration: bridge]
+    /// Methods, separated by commas [default: bridge and the simple ones; calibration: bridge]
     #[arg(long, value_name = "A,B,...", value_enum, value_delimiter = ',')]
     pub(crate) methods: Vec<Method>,
     /// Also say what the best candidate that bridge tried would have got, judged by the truth

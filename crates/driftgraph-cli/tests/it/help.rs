@@ -317,10 +317,11 @@ fn help_of_experiment() {
               Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
 
           --methods <A,B,...>
-              Methods, separated by commas [default: all but scotch-paper; calibration: bridge]
+              Methods, separated by commas [default: bridge and the simple ones; calibration: bridge]
 
               Possible values:
               - bridge:              Our default fit: settings chosen without the truth
+              - bridge-linear:       The linear candidate alone, without a choice (fit --select none)
               - scotch-paper:        The simulated posterior with the paper's settings, as far as
                 --budget allows
               - partial-correlation: Absolute partial correlation
