@@ -84,7 +84,8 @@ impl<R: BufRead> Records<R> {
 
     fn split(&mut self, line: Vec<u8>, separator: u8) -> Result<(), RecordError> {
         self.cells.clear();
-        let bytes = if line.contains(&b'"') {
+        let has_marks = line.contains(&b'"');
+        let bytes = if has_marks {
             self.unquote(line, separator)?
         } else {
             let mut start = 0;
@@ -97,7 +98,15 @@ impl<R: BufRead> Records<R> {
             self.cells.push((start, line.len()));
             line
         };
-        self.text = String::from_utf8(bytes).map_err(|_| RecordError::NotUtf8)?;
+        let text = String::from_utf8(bytes).map_err(|_| RecordError::NotUtf8)?;
+        // Without the marks and separators between them, pieces of letters can make a letter across cells.
+        let is_whole = |&(start, end): &(usize, usize)| {
+            text.is_char_boundary(start) && text.is_char_boundary(end)
+        };
+        if has_marks && !self.cells.iter().all(is_whole) {
+            return Err(RecordError::NotUtf8);
+        }
+        self.text = text;
         Ok(())
     }
 
@@ -268,6 +277,16 @@ mod tests {
         assert!(records.advance().unwrap());
         assert!(matches!(records.advance(), Err(RecordError::OpenQuote)));
         assert_eq!(records.line(), 2);
+    }
+
+    #[test]
+    fn a_letter_whose_bytes_are_in_two_cells_is_no_text() {
+        // The two bytes of `é`, with a separator between them; without the marks, the row would not be joined.
+        for text in [&b"\xc3,\"\xa9\"\n"[..], b"\"\xc3\",\xa9\n", b"\xc3,\xa9\n"] {
+            let mut records = Records::new(text, None);
+            assert!(matches!(records.advance(), Err(RecordError::NotUtf8)), "{text:?}");
+        }
+        assert_eq!(rows("\"é\",\"\"\"é\"\n".as_bytes(), 2), [row(1, "é/\"é")]);
     }
 
     #[test]
