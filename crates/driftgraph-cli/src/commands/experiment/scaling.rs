@@ -7,13 +7,15 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::Context;
 use driftgraph_core::SeriesSet;
 use driftgraph_core::train::fit::fit;
-use driftgraph_core::train::observer::Silent;
+use driftgraph_core::train::observer::{FitObserver, StepReport};
 use driftgraph_core::train::select::{SelectEvent, fit_ensemble};
+use driftgraph_core::train::trainer::Trainer;
 use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
 use driftgraph_run::plan::PlannedPosterior;
 use driftgraph_systems::{Recipe, generate, registry};
@@ -90,7 +92,9 @@ struct Cost {
     program: String,
     command: String,
     n_steps: u64,
-    /// Preparation and training.
+    /// CPU time of a step of training alone.
+    seconds_per_step: Option<f64>,
+    /// Preparation, training and the scores of all edges.
     spent: Spent,
     /// Of the data alone, and of everything; `None` where the system does not tell.
     bytes_before: Option<u64>,
@@ -98,10 +102,6 @@ struct Cost {
 }
 
 impl Cost {
-    fn seconds_per_step(&self) -> Option<f64> {
-        self.spent.cpu_seconds.map(|seconds| seconds / self.n_steps as f64)
-    }
-
     fn megabytes(&self) -> Option<f64> {
         self.peak_bytes.map(|bytes| bytes as f64 / 1e6)
     }
@@ -199,14 +199,15 @@ pub(super) fn measure_here(size: Size, args: &ExperimentArgs) -> anyhow::Result<
     forget_peak();
     let bytes_before = peak_bytes();
     let (clock, cpu) = (Instant::now(), cpu_seconds());
-    let n_steps = threads.install(|| n_steps_of(&posterior, &data))?;
+    let steps = threads.install(|| train(&posterior, &data))?;
     let (spent, peak_bytes) = (Spent::since(clock, cpu), peak_bytes());
     let cost = Cost {
         size,
         driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
         program: program()?,
         command: line.join(" "),
-        n_steps,
+        n_steps: steps.n,
+        seconds_per_step: steps.seconds_per_step(),
         spent,
         bytes_before,
         peak_bytes,
@@ -215,20 +216,53 @@ pub(super) fn measure_here(size: Size, args: &ExperimentArgs) -> anyhow::Result<
     Ok(())
 }
 
-/// Fits, and says how many steps that took.
-fn n_steps_of(posterior: &PlannedPosterior, data: &SeriesSet) -> anyhow::Result<u64> {
-    Ok(match posterior {
+/// When the steps of a training began and ended, in CPU seconds.
+#[derive(Debug, Default)]
+struct Steps {
+    first: Option<f64>,
+    last: Option<f64>,
+    n: u64,
+}
+
+impl Steps {
+    fn one_more(&mut self) -> ControlFlow<()> {
+        let now = cpu_seconds();
+        self.first = self.first.or(now);
+        self.last = now;
+        self.n += 1;
+        ControlFlow::Continue(())
+    }
+
+    /// From the end of the first step to the end of the last.
+    fn seconds_per_step(&self) -> Option<f64> {
+        Some((self.last? - self.first?) / (self.n - 1) as f64)
+    }
+}
+
+impl FitObserver for Steps {
+    fn step(&mut self, _: &StepReport, _: &Trainer) -> ControlFlow<()> {
+        self.one_more()
+    }
+}
+
+/// Fits, and says how many steps that took and when.
+fn train(posterior: &PlannedPosterior, data: &SeriesSet) -> anyhow::Result<Steps> {
+    let mut steps = Steps::default();
+    match posterior {
         PlannedPosterior::Simulated(_, settings) => {
-            fit(data, settings, &mut Silent)?.counters().steps
+            fit(data, settings, &mut steps)?;
         }
         PlannedPosterior::Bridge(plan) => {
             let knowledge = plan.knowledge(data.variables())?;
             let members = (&plan.settings.base, plan.settings.ensemble);
-            let observer = |_: &SelectEvent<'_>| ControlFlow::Continue(());
-            let ensemble = fit_ensemble(data, &knowledge, members, &observer)?;
-            ensemble.members().iter().map(|member| member.state().step).sum()
+            let shared = Mutex::new(steps);
+            let lock = || shared.lock().expect("no thread panics while it holds this lock");
+            let observer = |_: &SelectEvent<'_>| lock().one_more();
+            fit_ensemble(data, &knowledge, members, &observer)?;
+            steps = shared.into_inner().expect("no thread panics while it holds this lock");
         }
-    })
+    }
+    Ok(steps)
 }
 
 fn data(Size { sizes: [variables, series, times], .. }: Size) -> anyhow::Result<SeriesSet> {
@@ -243,7 +277,7 @@ fn data(Size { sizes: [variables, series, times], .. }: Size) -> anyhow::Result<
 }
 
 fn table(costs: &[(&str, Cost)]) -> String {
-    let mut text = "| grows | variables | series | times | method | steps | CPU s | CPU ms per step | peak memory, MB |\n\
+    let mut text = "| grows | variables | series | times | method | steps | CPU s, all | CPU ms per step | peak memory, MB |\n\
                     | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n"
         .to_owned();
     let digits = |value: Option<f64>, places: usize| {
@@ -257,7 +291,7 @@ fn table(costs: &[(&str, Cost)]) -> String {
             cost.size.method(),
             cost.n_steps,
             digits(cost.spent.cpu_seconds, 2),
-            digits(cost.seconds_per_step().map(|seconds| 1e3 * seconds), 2),
+            digits(cost.seconds_per_step.map(|seconds| 1e3 * seconds), 2),
             digits(cost.megabytes(), 0),
         );
     }
@@ -265,14 +299,17 @@ fn table(costs: &[(&str, Cost)]) -> String {
 }
 
 fn csv(costs: &[(&str, Cost)]) -> String {
-    let mut text = "grows,variables,series,times,method,steps,cpu_seconds,peak_bytes\n".to_owned();
+    let mut text =
+        "grows,variables,series,times,method,steps,cpu_seconds,cpu_seconds_per_step,peak_bytes\n"
+            .to_owned();
     for (growing, cost) in costs {
         let [variables, series, times] = cost.size.sizes;
-        let cpu = cost.spent.cpu_seconds.map_or(String::new(), |seconds| seconds.to_string());
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let (cpu, step) = (number(cost.spent.cpu_seconds), number(cost.seconds_per_step));
         let bytes = cost.peak_bytes.map_or(String::new(), |bytes| bytes.to_string());
         let _ = writeln!(
             text,
-            "{growing},{variables},{series},{times},\"{}\",{},{cpu},{bytes}",
+            "{growing},{variables},{series},{times},\"{}\",{},{cpu},{step},{bytes}",
             cost.size.method(),
             cost.n_steps
         );
@@ -298,7 +335,7 @@ fn picture(growing: &str, costs: &[&Cost]) -> anyhow::Result<Option<String>> {
         ..Panel::default()
     };
     let panels = vec![
-        panel("CPU seconds per step", &Cost::seconds_per_step),
+        panel("CPU seconds per step", &|cost| cost.seconds_per_step),
         panel("Peak memory, MB", &Cost::megabytes),
     ];
     if panels.iter().any(|panel| panel.bands.is_empty()) {
