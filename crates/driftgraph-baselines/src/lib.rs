@@ -20,6 +20,7 @@
 mod error;
 mod levels;
 mod linear_algebra;
+mod ode_mean;
 mod partial_correlation;
 mod regression;
 mod ridge;
@@ -31,6 +32,7 @@ use std::str::FromStr;
 use driftgraph_core::{EdgeScores, SeriesSet};
 
 pub use error::BaselineError;
+pub use ode_mean::{OdeMean, OdeMeanSettings};
 
 /// A simple method that scores all edges between the variables of a set of series.
 ///

@@ -3,7 +3,7 @@
 mod baseline;
 mod check;
 mod demo;
-mod experiment;
+pub(crate) mod experiment;
 mod fit;
 mod forecast;
 mod generate;

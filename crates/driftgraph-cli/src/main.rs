@@ -10,6 +10,7 @@ mod cpu_time;
 mod diagnostics;
 mod model_args;
 mod output;
+mod peak_memory;
 mod printer;
 mod progress;
 mod settings;

@@ -35,7 +35,7 @@ pub mod write;
 
 pub use error::{DataError, DataErrors, Place};
 pub use fingerprint::fingerprint;
-pub use load::{Loaded, load};
+pub use load::{Loaded, column_names, load};
 pub use problem::Problem;
 pub use roles::{Duplicates, ReadOptions};
 pub use run_error::RunError;

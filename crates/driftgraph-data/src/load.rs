@@ -79,3 +79,35 @@ fn read_file(
         None => Err(Place::file(path).problem(Problem::UnknownFormat).into()),
     }
 }
+
+/// Names of the columns of a table, as far as they can be read; an archive of arrays has none.
+///
+/// For those who ask which column is which before anything else is certain: a table with other problems still has
+/// columns.
+pub fn column_names(path: &Path, options: &ReadOptions) -> Vec<String> {
+    match source::format_of(path) {
+        Some(Format::Text { separator }) => {
+            let table = csv_table::Table::open(path, separator, options.max_bytes);
+            table.and_then(|mut table| table.header()).unwrap_or_default()
+        }
+        #[cfg(feature = "parquet")]
+        Some(Format::Parquet) => crate::parquet_table::column_names(path, options),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_named_even_where_the_rest_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("visits.csv");
+        std::fs::write(&path, "\u{feff}time;\"a;b\";\"say \"\"x\"\"\"\n0;1;what\n").unwrap();
+        assert_eq!(column_names(&path, &ReadOptions::default()), ["time", "a;b", "say \"x\""]);
+        assert!(load(std::slice::from_ref(&path), &ReadOptions::default()).is_err());
+        let missing = folder.path().join("none.csv");
+        assert!(column_names(&missing, &ReadOptions::default()).is_empty());
+    }
+}

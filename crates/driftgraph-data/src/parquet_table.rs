@@ -32,6 +32,13 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Rows, DataError
     })
 }
 
+/// Names of the columns; none where the file cannot be read.
+pub(crate) fn column_names(path: &Path, options: &ReadOptions) -> Vec<String> {
+    let Ok(file) = source::open(path, options.max_bytes) else { return Vec::new() };
+    let table = without_panics(|| Table::open(path, file, options).map(|table| table.columns));
+    table.and_then(Result::ok).unwrap_or_default()
+}
+
 thread_local! {
     /// Whether this thread is in the decoder, whose panics are told as damage of the file.
     static DECODING: Cell<bool> = const { Cell::new(false) };

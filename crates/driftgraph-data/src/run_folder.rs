@@ -43,6 +43,16 @@ impl RunFolder {
         self.job_file().exists().then_some("a run that is not finished")
     }
 
+    /// How the run ended, in the word of its description; `None` where there is none.
+    pub fn ending(&self) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        struct Description {
+            ending: String,
+        }
+        let text = fs::read(self.run_file()).ok()?;
+        serde_json::from_slice::<Description>(&text).ok().map(|description| description.ending)
+    }
+
     /// Removes a run, so that nothing of it passes for what comes next.
     pub fn clear(&self) -> io::Result<()> {
         let ignore_missing = |result: io::Result<()>| match result {

@@ -61,7 +61,7 @@ pub enum ReportError {
         found: usize,
     },
     /// A number that has no place in a chart.
-    #[error("the panel `{panel}` has a number that is not finite: {value}")]
+    #[error("the panel `{panel}` has a number without a place on its axes: {value}")]
     NotFinite {
         /// The panel.
         panel: String,

@@ -13,7 +13,7 @@ use crate::error::JobError;
 use crate::follower::{Follower, part_name, state_key};
 use crate::job::{FinishedRun, Work};
 use crate::learned::Learned;
-use crate::observer::Ending;
+use crate::observer::{DIVERGED, Ending};
 use crate::plan::BridgePlan;
 
 pub(crate) fn run(work: &Work<'_>, plan: &BridgePlan) -> Result<FinishedRun, JobError> {
@@ -56,7 +56,7 @@ pub(crate) fn run(work: &Work<'_>, plan: &BridgePlan) -> Result<FinishedRun, Job
             // The diagnosis counts more than trouble with what could be saved.
             let saved = last_good
                 .filter(|ensemble| ensemble.members().iter().all(BridgeFit::has_learned))
-                .map(|ensemble| learned(&ensemble).save(work, ending, "diverged", elapsed))
+                .map(|ensemble| learned(&ensemble).save(work, ending, DIVERGED, elapsed))
                 .and_then(Result::ok);
             let (diagnosis, saved) = (divergence.to_string(), saved.map(|run| run.folder));
             Err(JobError::Diverged { diagnosis, saved })

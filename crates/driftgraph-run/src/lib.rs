@@ -22,5 +22,5 @@ mod simulated;
 
 pub use error::JobError;
 pub use job::{FinishedRun, FitJob, Pace, Resume, Truth, fit, resume};
-pub use observer::{Ending, News, Phase, RunObserver};
+pub use observer::{DIVERGED, Ending, News, Phase, RunObserver};
 pub use plan::{Asked, FitPlan, PlanError};

@@ -82,6 +82,9 @@ pub enum Ending {
     OutOfTime,
 }
 
+/// The word in run.json for a fit that ended because its steps were not finite any more.
+pub const DIVERGED: &str = "diverged";
+
 impl Ending {
     /// The word in run.json.
     pub fn name(self) -> &'static str {

@@ -12,6 +12,7 @@ use crate::error::JobError;
 use crate::follower::{Follower, SIMULATED, simulated_key};
 use crate::job::{FinishedRun, Work};
 use crate::learned::Learned;
+use crate::observer::DIVERGED;
 
 pub(crate) fn run(
     work: &Work<'_>,
@@ -38,7 +39,7 @@ pub(crate) fn run(
         Err(FitError::Diverged { step, term, attempts, last_finite_elbo, last_good }) => {
             let saved = last_good
                 .last_terms()
-                .map(|_| learned(&last_good, work, preset).save(work, ending, "diverged", elapsed));
+                .map(|_| learned(&last_good, work, preset).save(work, ending, DIVERGED, elapsed));
             let error = FitError::Diverged { step, term, attempts, last_finite_elbo, last_good };
             // The diagnosis counts more than trouble with what could be saved.
             let (diagnosis, saved) =

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use driftgraph_data::summary::Summary;
-use driftgraph_data::{ReadOptions, load};
+use driftgraph_data::{ReadOptions, column_names, load};
 use serde_json::{Value, json};
 
 /// The columns of a table, what they were taken for, and every problem.
 pub(crate) fn understood(file: &Path, options: &ReadOptions) -> Value {
-    let columns = header(file);
+    let columns = column_names(file, options);
     match load(&[file.to_owned()], options) {
         Ok(loaded) => {
             let summary = Summary::new(&loaded);
@@ -26,61 +26,13 @@ pub(crate) fn understood(file: &Path, options: &ReadOptions) -> Value {
     }
 }
 
-/// The names of the columns of a text table, as far as its first line says them.
-fn header(file: &Path) -> Vec<String> {
-    use std::io::{BufRead, BufReader, Read};
-    let name = file.to_string_lossy();
-    let separator = if name.ends_with(".csv") {
-        ','
-    } else if name.ends_with(".tsv") || name.ends_with(".txt") {
-        '\t'
-    } else {
-        return Vec::new();
-    };
-    let Ok(open) = std::fs::File::open(file) else { return Vec::new() };
-    let mut line = String::new();
-    if BufReader::new(open.take(1 << 20)).read_line(&mut line).is_err() {
-        return Vec::new();
-    }
-    split(line.trim_start_matches('\u{feff}').trim_end(), separator)
-}
-
-/// The cells of one line, quoted ones included.
-fn split(line: &str, separator: char) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        let last = cells.len() - 1;
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                cells[last].push('"');
-            }
-            '"' => quoted = !quoted,
-            other if other == separator && !quoted => cells.push(String::new()),
-            other => cells[last].push(other),
-        }
-    }
-    cells
-}
-
-/// Seconds that a default fit may take, least and most; measured on two cores.
+/// Seconds that a default fit may take, least and most.
+///
+/// A rough rule: it tells seconds from hours. Which candidates are tried and when they converge decides the rest.
 fn estimate(n_variables: usize, n_rows: usize) -> [f64; 2] {
     let (d, rows) = (n_variables as f64, n_rows as f64);
     // A step sees at most about 12,000 numbers, whatever the size of the data.
     let step = 0.0004 + 4e-9 * (rows * d).min(12_000.0) * d;
     let (fewest, most) = (3.0 * 600.0 * step, 60.0 * 1500.0 * step);
     [fewest.max(1.0), most.max(10.0)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split;
-
-    #[test]
-    fn quoted_cells_keep_their_commas_and_quotes() {
-        assert_eq!(split("time,\"a,b\",\"say \"\"x\"\"\"", ','), ["time", "a,b", "say \"x\""]);
-        assert_eq!(split("t\tx", '\t'), ["t", "x"]);
-    }
 }

@@ -13,7 +13,7 @@ use driftgraph_overview::{OverviewOptions, overview};
 use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
 use driftgraph_run::{
-    Asked, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
+    Asked, DIVERGED, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,9 @@ const UPLOADS: &str = "uploads";
 const STOPPED: &str = "stopped-by-user";
 /// Names of the variables of a fit that was begun on the page.
 const VARIABLES: &str = "variables.json";
+/// What a run says that diverged under another server.
+const DIVERGED_BEFORE: &str =
+    "training was not finite any more; what it had learned before is kept";
 /// A fit that dies loses at most so much.
 const CHECKPOINT_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -134,18 +137,19 @@ impl Library {
         let path = self.path(name)?;
         let folder = RunFolder::at(&path);
         let live = self.lock_live().contains_key(name);
-        if !live && folder.holds().is_none() && !folder.job_file().is_file() {
+        if !live && folder.holds().is_none() {
             return Err(Refusal::not_found());
         }
-        let problem = lock(&self.problems).get(name).cloned();
-        let standing = if live {
-            Standing::Running
-        } else if is_finished(&folder) {
-            Standing::Finished
-        } else if problem.is_some() {
-            Standing::Failed
-        } else {
-            Standing::Stopped
+        let mut problem = lock(&self.problems).get(name).cloned();
+        let standing = match folder.ending().as_deref() {
+            _ if live => Standing::Running,
+            Some(ending) if ending == Ending::Finished.name() => Standing::Finished,
+            Some(DIVERGED) => {
+                problem.get_or_insert_with(|| DIVERGED_BEFORE.to_owned());
+                Standing::Failed
+            }
+            _ if problem.is_some() => Standing::Failed,
+            _ => Standing::Stopped,
         };
         let has_model = folder.run_file().is_file() && folder.model_file().is_file();
         Ok(RunEntry {
@@ -298,17 +302,6 @@ fn variables(folder: &RunFolder) -> Option<Vec<String>> {
     serde_json::from_slice(&fs::read(folder.path().join(VARIABLES)).ok()?).ok()
 }
 
-/// Whether the run in a folder came to its end.
-fn is_finished(folder: &RunFolder) -> bool {
-    #[derive(Deserialize)]
-    struct Record {
-        ending: String,
-    }
-    let record = fs::read(folder.run_file()).ok();
-    let record = record.and_then(|text| serde_json::from_slice::<Record>(&text).ok());
-    record.is_some_and(|record| record.ending == Ending::Finished.name())
-}
-
 /// Whether a name is one file or folder and nothing else.
 pub(crate) fn is_safe(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
@@ -320,7 +313,35 @@ pub(crate) fn is_safe(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_safe;
+    use super::*;
+
+    #[test]
+    fn a_run_that_diverged_has_failed_and_is_not_begun_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let standings = [
+            ("diverged", Standing::Failed),
+            ("finished", Standing::Finished),
+            ("interrupted", Standing::Stopped),
+        ];
+        for (ending, _) in standings {
+            let run = RunFolder::at(&folder.path().join(ending));
+            fs::create_dir(run.path()).unwrap();
+            fs::write(run.run_file(), format!("{{\"ending\": \"{ending}\"}}")).unwrap();
+            fs::write(run.job_file(), "{}").unwrap();
+            fs::write(run.path().join(VARIABLES), "[]").unwrap();
+            // Only what was cut off goes on by itself.
+            fs::write(run.path().join(STOPPED), "").unwrap();
+        }
+        fs::remove_file(folder.path().join("diverged").join(STOPPED)).unwrap();
+        let library = Arc::new(Library::open(folder.path().to_owned()));
+        library.resume_cut_off();
+        for (name, standing) in standings {
+            let entry = library.entry(name).unwrap();
+            assert_eq!(entry.standing, standing, "{name}");
+            assert_eq!(entry.problem.is_some(), standing == Standing::Failed, "{name}");
+        }
+        assert!(library.entry("none").is_err());
+    }
 
     #[test]
     fn names_that_lead_elsewhere_are_not_safe() {

@@ -7,17 +7,22 @@ use clap::{Args, ValueEnum};
 use driftgraph_baselines::Baseline;
 
 use super::duration;
+use crate::commands::experiment::Size;
 
-/// Make a table of the paper, with ours, the paper's figures and simple methods side by side
+/// Make a table or figure of the paper: ours, the paper's and simple methods side by side
 ///
 /// lorenz, glycolysis: simulated as in the paper, one data set per seed.
 /// dream3, netsim: read from --data; the seed is that of the fit, and of the times dropped.
+/// step-size: Ecoli1 of dream3 with solver steps as long as the gaps, and half as long.
+/// bimodal: paths that part by chance, and what a mean path, the paper's and our fit make of them.
+/// scaling: time and memory of a fit against the number of variables, series and times.
 /// calibration: edge probabilities on simulated sparse linear systems, one per seed.
 ///
-/// Writes DIR/table.md and DIR/table.csv, and for every cell (data, method, seed) DIR/cells/KEY.json
-/// and DIR/edges/KEY.csv. Finished cells are not computed again, unless data, settings or version
-/// have changed: after Ctrl-C the same command goes on where it stopped. True graphs only score
-/// results; no method sees them, and what --oracle chooses by them is marked.
+/// Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
+/// and for every cell (data, method, seed) DIR/cells/KEY.json and DIR/edges/KEY.csv. Finished cells
+/// are not computed again, unless data, settings or version have changed: after Ctrl-C the same
+/// command goes on where it stopped. True graphs only score results; no method sees them, and what
+/// --oracle chooses by them is marked.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -28,7 +33,7 @@ Examples:
   driftgraph experiment glycolysis --quick --out try"
 )]
 pub(crate) struct ExperimentArgs {
-    /// Which table
+    /// Which table or figure
     #[arg(value_name = "NAME", value_enum)]
     pub(crate) name: ExperimentName,
     /// Folder with the benchmark data [default: the environment variable DRIFTGRAPH_DATA]
@@ -40,10 +45,13 @@ pub(crate) struct ExperimentArgs {
     /// Methods, separated by commas [default: bridge and the simple ones; calibration: bridge]
     #[arg(long, value_name = "A,B,...", value_enum, value_delimiter = ',')]
     pub(crate) methods: Vec<Method>,
+    /// Only data whose name in the table holds this text, e.g. "p = 0.3"; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Vec<String>,
     /// Also say what the best candidate that bridge tried would have got, judged by the truth
     #[arg(long)]
     pub(crate) oracle: bool,
-    /// Longest time of one cell of scotch-paper, e.g. 90s, 10m or 2h
+    /// Longest time of one cell of scotch-paper, e.g. 90s, 10m or 2h; a longer one goes on from there
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
     pub(crate) budget: Duration,
     /// Small data and short training, to try the command: its figures mean nothing
@@ -52,6 +60,9 @@ pub(crate) struct ExperimentArgs {
     /// Cores to use; cells run one after the other [default: all]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
+    /// Measures one size in this process; for the program's own use
+    #[arg(long, value_name = "SIZE", hide = true)]
+    pub(crate) one_size: Option<Size>,
     /// Folder to write to
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
@@ -67,6 +78,9 @@ pub(crate) enum ExperimentName {
     Glycolysis,
     Dream3,
     Netsim,
+    StepSize,
+    Bimodal,
+    Scaling,
     Calibration,
 }
 
@@ -77,6 +91,9 @@ impl ExperimentName {
             Self::Glycolysis => "glycolysis",
             Self::Dream3 => "dream3",
             Self::Netsim => "netsim",
+            Self::StepSize => "step-size",
+            Self::Bimodal => "bimodal",
+            Self::Scaling => "scaling",
             Self::Calibration => "calibration",
         }
     }

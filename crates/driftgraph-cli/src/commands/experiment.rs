@@ -1,282 +1,66 @@
-//! `experiment`: a table of the paper, made cell by cell and kept, so that it can be stopped at any time.
+//! `experiment`: tables and figures of the paper, made cell by cell and kept, so that they can be stopped at any time.
 
+mod bimodal;
 mod calibration;
 mod cell;
+mod curve;
+mod origin;
 mod pace;
+mod paper_fit;
 mod plan;
 mod sample;
+mod scaling;
 mod table;
+mod tables;
 mod work;
 
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::Context;
-use driftgraph_core::EdgeScores;
-use driftgraph_core::fitted::calibration::Reliability;
-use driftgraph_core::fitted::score::{MetricOptions, SelfEdges};
-use driftgraph_data::fingerprint;
-use serde_json::json;
 
-use self::calibration::Calibration;
-use self::cell::{CellInput, CellResult, Scores, Store};
-use self::pace::Pace;
-use self::plan::{Plan, Variant};
-use self::sample::{Sample, sample};
-use self::work::{Found, Prepared};
-use crate::args::{ExperimentArgs, ExperimentName, Method};
-use crate::commands::score::ranked_metrics;
-use crate::cpu_time::cpu_seconds;
-use crate::output::count;
-use crate::printer;
-use crate::progress::{catch_interrupts, interrupted};
+use self::cell::Store;
+use self::plan::Plan;
+pub(crate) use self::scaling::Size;
+use crate::args::{ExperimentArgs, ExperimentName};
+use crate::progress::catch_interrupts;
 
 pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<ExitCode> {
-    let plan = Plan::new(args)?;
+    if let Some(size) = args.one_size {
+        scaling::measure_here(size, args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0));
     let threads = threads.build().context("cannot start the threads")?;
     catch_interrupts("cells that are finished are kept")?;
-    let store = Store::create(&args.out)?;
-    let mut run = Run {
-        args,
-        plan: &plan,
-        store: &store,
-        program: program()?,
-        pace: Pace::new(&plan),
-        cells: Vec::new(),
-        failures: Vec::new(),
-    };
-    threads.install(|| run.all_cells())?;
-    run.write_tables()?;
-    run.say_what_is_missing()?;
+    let folder = &args.out;
+    match args.name {
+        ExperimentName::Bimodal => {
+            refuse_what_tables_have(args)?;
+            let store = Store::create(folder)?;
+            threads.install(|| bimodal::run(args, &store))?;
+        }
+        ExperimentName::Scaling => {
+            refuse_what_tables_have(args)?;
+            scaling::run(args, &Store::create(folder)?)?;
+        }
+        _ => {
+            let plan = Plan::new(args)?;
+            let store = Store::create(folder)?;
+            threads.install(|| tables::run(args, &plan, &store))?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A hash of this program's file: two builds of one version may compute different numbers.
-fn program() -> anyhow::Result<String> {
-    let hash = || -> std::io::Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(std::fs::File::open(std::env::current_exe()?)?)?;
-        Ok(hasher.finalize().to_hex()[..16].to_owned())
-    };
-    hash().context("cannot read this program's own file")
-}
-
-/// An experiment under way.
-struct Run<'a> {
-    args: &'a ExperimentArgs,
-    plan: &'a Plan,
-    store: &'a Store,
-    program: String,
-    pace: Pace,
-    cells: Vec<CellResult>,
-    /// Cells that could not be computed, with the reason.
-    failures: Vec<String>,
-}
-
-/// A cell that is due.
-#[derive(Clone, Copy)]
-struct Task<'a> {
-    variant: &'a Variant,
-    method: Method,
-    seed: u64,
-    sample: &'a Sample,
-    /// Of data and truth.
-    fingerprint: &'a str,
-}
-
-impl Run<'_> {
-    fn all_cells(&mut self) -> anyhow::Result<()> {
-        let plan = self.plan;
-        for variant in &plan.variants {
-            for seed in 0..plan.n_seeds {
-                let due = |method: &Method| seed < plan.seeds(variant, *method);
-                let methods: Vec<Method> = plan.methods.iter().copied().filter(due).collect();
-                if methods.is_empty() {
-                    continue;
-                }
-                let sample = &sample(&variant.source, seed, self.args)?;
-                let fingerprint = &sample_fingerprint(sample);
-                for method in methods {
-                    self.one_cell(Task { variant, method, seed, sample, fingerprint });
-                    if interrupted() {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-        Ok(())
+/// Options that choose cells of a table mean nothing where there are none to choose.
+fn refuse_what_tables_have(args: &ExperimentArgs) -> anyhow::Result<()> {
+    let given = [
+        ("--methods", !args.methods.is_empty()),
+        ("--only", !args.only.is_empty()),
+        ("--oracle", args.oracle),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => anyhow::bail!("`{}` has no `{option}`", args.name.word()),
+        None => Ok(()),
     }
-
-    /// Finds or computes a cell; one that cannot be computed is remembered and does not stop the others.
-    fn one_cell(&mut self, task: Task<'_>) {
-        match self.find_or_compute(task) {
-            Ok(Some(cell)) => self.cells.push(cell),
-            Ok(None) => {}
-            Err(error) => {
-                let Task { variant, method, seed, .. } = task;
-                let name = format!("{}, {}, seed {seed}", variant.name, method.word());
-                printer::note(&format!("{name}: failed: {error:#}"));
-                self.failures.push(name);
-                self.pace.failed();
-            }
-        }
-    }
-
-    /// The result of a cell; `None` if the user asked to stop before it was complete.
-    fn find_or_compute(&mut self, task: Task<'_>) -> anyhow::Result<Option<CellResult>> {
-        let Task { variant, method, seed, sample, fingerprint } = task;
-        let bridge = self.cells.iter().find(|cell| cell.is(&variant.name, Method::Bridge, seed));
-        let prepared = work::prepare(method, variant, seed, self.args, bridge)?;
-        let input = CellInput {
-            experiment: self.args.name.word(),
-            variant: &variant.name,
-            method: method.word(),
-            seed,
-            fingerprint,
-            settings: &prepared.settings,
-        };
-        let key = input.key();
-        if let Some(cell) = self.store.find(&key)? {
-            self.pace.skipped(&cell);
-            return Ok(Some(cell));
-        }
-        let bar = self.pace.begin(&variant.name, method, seed);
-        let tell = |what: &str| bar.set_message(what.to_owned());
-        let (start, cpu_start) = (Instant::now(), cpu_seconds());
-        let found = work::find(&prepared.work, sample, self.plan.self_edges, &tell);
-        let seconds = start.elapsed().as_secs_f64();
-        let cpu_seconds = cpu_seconds().zip(cpu_start).map(|(end, start)| end - start);
-        bar.finish_and_clear();
-        let Some(found) = found? else { return Ok(None) };
-        let cell = self.result(task, (key, prepared), &found, (seconds, cpu_seconds))?;
-        self.store.keep(&cell, sample.data.variables(), &found)?;
-        self.pace.finished(&cell, cell.scores(self.plan.self_edges).metrics.auroc);
-        Ok(Some(cell))
-    }
-
-    fn result(
-        &self,
-        task: Task<'_>,
-        (key, prepared): (String, Prepared),
-        found: &Found,
-        (seconds, cpu_seconds): (f64, Option<f64>),
-    ) -> anyhow::Result<CellResult> {
-        let data = &task.sample.data;
-        Ok(CellResult {
-            key,
-            experiment: self.args.name.word().to_owned(),
-            variant: task.variant.name.clone(),
-            method: task.method.word().to_owned(),
-            seed: task.seed,
-            driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
-            program: self.program.clone(),
-            command: prepared.command,
-            settings: prepared.settings,
-            fingerprint: task.fingerprint.to_owned(),
-            n_series: data.n_series(),
-            n_variables: data.n_variables(),
-            n_rows: data.n_rows(),
-            with_self_edges: scores(found, task.sample, SelfEdges::Kept)?,
-            without_self_edges: scores(found, task.sample, SelfEdges::Dropped)?,
-            seconds,
-            cpu_seconds,
-            details: found.details.clone(),
-        })
-    }
-
-    fn write_tables(&self) -> anyhow::Result<()> {
-        let mut head = format!("`{}`\n\n", command_line());
-        if self.args.quick {
-            head.push_str("**Shortened data and training: these figures mean nothing.**\n\n");
-        }
-        let (text, csv, object) = if self.args.name == ExperimentName::Calibration {
-            let calibration = Calibration::new(&self.cells);
-            self.store.write("reliability.svg", &calibration.picture()?)?;
-            (calibration.markdown(), calibration.csv()?, json!(calibration))
-        } else {
-            let rows = table::rows(self.plan, &self.cells);
-            (table::markdown(&rows, self.plan.self_edges), table::csv(&rows)?, json!(rows))
-        };
-        let text = format!("{head}{text}\n{}\n", self.made_by());
-        self.store.write("table.md", &text)?;
-        self.store.write("table.csv", &csv)?;
-        if self.args.json {
-            let object = json!({"experiment": self.args.name.word(), "table": object});
-            printer::data(&serde_json::to_string_pretty(&object)?)?;
-        } else {
-            printer::data(&text)?;
-        }
-        Ok(())
-    }
-
-    /// The version, and whether one build of it has made everything.
-    fn made_by(&self) -> String {
-        let mut programs: Vec<&str> = self.cells.iter().map(|cell| cell.program.as_str()).collect();
-        programs.sort_unstable();
-        programs.dedup();
-        let version = env!("CARGO_PKG_VERSION");
-        let n_cells = count(self.cells.len(), "cell", "cells");
-        match programs.len() {
-            0 | 1 => format!("Made by driftgraph {version}, {n_cells}."),
-            n => format!("Made by {n} builds of driftgraph {version}, {n_cells}."),
-        }
-    }
-
-    fn say_what_is_missing(&self) -> anyhow::Result<()> {
-        let n_old = self.cells.iter().filter(|cell| cell.program != self.program).count();
-        let folder = self.args.out.display();
-        if n_old > 0 {
-            let n_old = count(n_old, "cell was", "cells were");
-            printer::note(&format!(
-                "note: {n_old} made by another build of this program; delete `{folder}/cells` to compute everything anew"
-            ));
-        }
-        printer::note(&format!("tables, edges and the results of every cell are in `{folder}`"));
-        let (n_done, n_cells) = (self.cells.len(), self.pace.n_cells());
-        anyhow::ensure!(
-            !interrupted(),
-            "interrupted with {n_done} of {n_cells} cells finished; the same command goes on from there"
-        );
-        anyhow::ensure!(
-            self.failures.is_empty(),
-            "{} of {n_cells} cells failed: {}",
-            self.failures.len(),
-            self.failures.join("; ")
-        );
-        Ok(())
-    }
-}
-
-fn sample_fingerprint(sample: &Sample) -> String {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(fingerprint(&sample.data).as_bytes());
-    for (source, target) in sample.truth.edges() {
-        hasher.update(format!("{source},{target};").as_bytes());
-    }
-    hasher.finalize().to_hex()[..32].to_owned()
-}
-
-fn scores(found: &Found, sample: &Sample, self_edges: SelfEdges) -> anyhow::Result<Scores> {
-    let ranking_only = found.probabilities.is_none();
-    let options = MetricOptions { ranking_only, ..MetricOptions::new(self_edges) };
-    let scores: &EdgeScores = found.probabilities.as_ref().unwrap_or(&found.ranking);
-    let metrics = ranked_metrics(scores, &found.ranking, &sample.truth, options)?;
-    let probabilities = found.probabilities.as_ref();
-    let reliability =
-        probabilities.map(|all| Reliability::new(all, &sample.truth, self_edges)).transpose()?;
-    Ok(Scores { metrics, reliability })
-}
-
-/// What was typed, ready to be pasted into a shell.
-fn command_line() -> String {
-    let words = std::env::args().skip(1).map(|word| {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:".contains(letter);
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
-    std::iter::once("driftgraph".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use driftgraph_core::fitted::forecast::{
     ForecastSettings, ForecastTest, ForecastTimes, SeriesForecast,
 };
 use driftgraph_data::run_folder::Run;
-use driftgraph_report::{BandChart, Panel};
+use driftgraph_report::{BandChart, BandMeaning, Panel};
 use serde_json::json;
 
 use crate::asking::{
@@ -162,6 +162,8 @@ fn chart(run: &Run, forecasts: &[SeriesForecast], data: Option<&SeriesSet>) -> B
     BandChart {
         title: "Forecast".to_owned(),
         subtitle: format!("series {}{more}; bands of future measurements", first.name),
+        meaning: BandMeaning::default(),
+        is_log: false,
         time_label: time_label(run),
         panels: panels.collect(),
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTest, ImputeTimes, ImputedSeries};
 use driftgraph_data::run_folder::Run;
-use driftgraph_report::{BandChart, Panel};
+use driftgraph_report::{BandChart, BandMeaning, Panel};
 use serde_json::json;
 
 use crate::asking::{
@@ -143,6 +143,8 @@ fn chart(run: &Run, imputed: &[ImputedSeries]) -> BandChart {
     BandChart {
         title: "Hidden states".to_owned(),
         subtitle: format!("series {}{more}", first.name),
+        meaning: BandMeaning::default(),
+        is_log: false,
         time_label: time_label(run),
         panels: panels.collect(),
     }

@@ -7,7 +7,7 @@ use driftgraph_core::fitted::intervene::InterventionEffect;
 use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::table::{Column, Table};
-use driftgraph_report::{BandChart, Panel};
+use driftgraph_report::{BandChart, BandMeaning, Panel};
 use serde_json::json;
 
 use crate::asking::{
@@ -141,6 +141,8 @@ fn chart(run: &Run, changes: &Interventions, effect: &InterventionEffect) -> Ban
     BandChart {
         title: "What the intervention changes".to_owned(),
         subtitle: texts.join(";  "),
+        meaning: BandMeaning::default(),
+        is_log: false,
         time_label: time_label(run),
         panels: panels.collect(),
     }

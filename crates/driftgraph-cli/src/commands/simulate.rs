@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use driftgraph_core::fitted::simulate::SimulatedPaths;
 use driftgraph_data::table::{Column, Table};
-use driftgraph_report::BandChart;
+use driftgraph_report::{BandChart, BandMeaning};
 use serde_json::json;
 
 use crate::asking::{
@@ -34,6 +34,8 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
             let chart = BandChart {
                 title: "Simulated paths".to_owned(),
                 subtitle: format!("{} paths of the learned process", paths.n_paths),
+                meaning: BandMeaning::default(),
+                is_log: false,
                 time_label: time_label(run),
                 panels: panels.collect(),
             };

@@ -125,18 +125,113 @@ fn a_restart_computes_only_what_is_missing() {
 }
 
 #[test]
-fn a_changed_setting_makes_another_cell() {
+fn a_larger_budget_goes_on_where_the_training_was_left() {
     let sandbox = Sandbox::new();
-    let line = "experiment glycolysis --quick --seeds 1 --methods scotch-paper --out out --budget";
-    sandbox.stdout(&format!("{line} 50s"));
-    let first = sandbox.cells("out");
-    sandbox.stdout(&format!("{line} 60s"));
-    let both = sandbox.cells("out");
-    assert_eq!((first.len(), both.len()), (2, 4));
-    assert!(both.is_superset(&first));
-    let table = sandbox.read("out/table.md");
-    assert_eq!(rows(&table, "| normalised").len(), 1, "only what was asked for: {table}");
-    assert!(table.contains("epochs 3 of 3"), "{table}");
+    let line = "experiment glycolysis --quick --only normalised --seeds 1 --methods scotch-paper";
+    // Used up after the first epoch.
+    sandbox.stdout(&format!("{line} --budget 0s --out parts"));
+    assert!(sandbox.read("parts/table.md").contains("epochs 1 of 3"));
+    let cells = sandbox.cells("parts");
+    // The same budget again leaves the cell as it is.
+    assert_eq!(n_computed(&sandbox.progress(&format!("{line} --budget 0s --out parts"))), 0);
+    sandbox.stdout(&format!("{line} --budget 10m --out parts"));
+    assert!(sandbox.read("parts/table.md").contains("epochs 3 of 3"));
+    assert_eq!(sandbox.cells("parts"), cells, "more training makes no other cell");
+    let left = std::fs::read_dir(sandbox.path("parts/checkpoint")).unwrap().count();
+    assert_eq!(left, 0, "nothing is kept of a training that is complete");
+
+    sandbox.stdout(&format!("{line} --budget 10m --out whole"));
+    let name = cells.first().unwrap().replace(".json", "");
+    let edges = |folder: &str| sandbox.read(&format!("{folder}/edges/{name}.csv"));
+    assert_eq!(edges("parts"), edges("whole"));
+    let history = |folder: &str| {
+        let cell = sandbox.read(&format!("{folder}/cells/{name}.json"));
+        serde_json::from_str::<serde_json::Value>(&cell).unwrap()["details"]["history"].clone()
+    };
+    assert_eq!(history("parts"), history("whole"));
+    assert_eq!(history("whole").as_array().unwrap().len(), 2, "the first epoch and the last");
+}
+
+#[test]
+fn training_is_drawn_for_methods_that_train() {
+    let sandbox = Sandbox::new();
+    let line = "experiment lorenz --quick --seeds 2 --only 0.3 --only 0.6 --methods bridge,var";
+    let table = sandbox.stdout(&format!("{line} --out out"));
+    assert_eq!(rows(&table, "| p = ").len(), 4, "{table}");
+    let picture = sandbox.read("out/curves-bridge.svg");
+    for text in ["AUROC", "F1", "TPR", "FDR", "p = 0.3", "p = 0.6", "95 % band"] {
+        assert!(picture.contains(text), "{text}");
+    }
+    assert!(!picture.contains("p = 0<") && !sandbox.path("out/curves-var.svg").exists());
+}
+
+#[test]
+fn a_shorter_solver_step_is_a_row_of_its_own() {
+    let (table, truth) = small_data(0);
+    let sandbox = Sandbox::with("mine/dream3/size100/Ecoli1.csv", table);
+    sandbox.write("mine/dream3/size100/Ecoli1.truth.csv", truth);
+    let table = sandbox.stdout("experiment step-size --data mine --quick --seeds 1 --out out");
+    let labels: Vec<String> =
+        rows(&table, "| Ecoli1").iter().map(|cells| cells[..2].join("/")).collect();
+    let expected = ["0.05", "0.025"].map(|step| format!("Ecoli1, 100 genes, step {step}/bridge"));
+    assert_eq!(labels, expected);
+    let commands: Vec<String> = sandbox
+        .cells("out")
+        .iter()
+        .map(|name| {
+            let cell = sandbox.read(&format!("out/cells/{name}"));
+            let cell: serde_json::Value = serde_json::from_str(&cell).unwrap();
+            cell["command"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert!(commands.iter().any(|line| line.contains("--step-size 10")), "{commands:?}");
+    assert!(commands.iter().any(|line| line.contains("--step-size 5 ")), "{commands:?}");
+}
+
+#[test]
+fn the_bimodal_example_is_drawn_and_kept() {
+    let sandbox = Sandbox::new();
+    let line = "experiment bimodal --quick --out out";
+    let table = sandbox.stdout(line);
+    assert_eq!(table, sandbox.read("out/table.md"));
+    let methods: Vec<String> = ["ode-mean", "simulated", "bridge"]
+        .iter()
+        .flat_map(|name| rows(&table, &format!("| {name}")))
+        .map(|cells| cells[1].clone())
+        .collect();
+    assert_eq!(methods, ["1", "1", "1"], "{table}");
+    let picture = sandbox.read("out/bimodal.svg");
+    assert_eq!(picture.matches("class=\"panel\"").count(), 4);
+    // Twelve series, and sixty new paths of each method.
+    assert_eq!(picture.matches("stroke-width=\"0.8\"").count(), 12 + 3 * 60, "{picture}");
+    assert_eq!(sandbox.cells("out").len(), 3);
+    let progress = sandbox.progress(line);
+    assert!(!progress.contains("seed 0"), "nothing is computed again: {progress}");
+}
+
+#[test]
+fn costs_are_measured_in_processes_of_their_own() {
+    let sandbox = Sandbox::new();
+    let line = "experiment scaling --quick --jobs 1 --out out";
+    sandbox.stdout(line);
+    let csv = sandbox.read("out/table.csv");
+    let numbers = |name: &str| -> Vec<f64> {
+        column(&csv, name).iter().map(|value| value.parse().unwrap()).collect()
+    };
+    assert_eq!(column(&csv, "grows").len(), 3 * 3 * 2);
+    assert!(numbers("cpu_seconds").iter().all(|seconds| *seconds > 0.0), "{csv}");
+    if cfg!(target_os = "linux") {
+        // Each process holds the program itself at least; a shared one would show growing peaks only.
+        let peaks = numbers("peak_bytes");
+        assert!(peaks.iter().all(|bytes| *bytes > 1e6), "{csv}");
+        assert!(peaks.windows(2).any(|pair| pair[1] < pair[0]), "{csv}");
+        for name in ["variables", "series", "times"] {
+            let picture = sandbox.read(&format!("out/scaling-{name}.svg"));
+            assert!(picture.contains("Peak memory, MB"), "{name}");
+        }
+    }
+    let progress = sandbox.progress(line);
+    assert!(!progress.contains("variables,"), "nothing is measured again: {progress}");
 }
 
 #[cfg(unix)]
@@ -286,6 +381,14 @@ fn what_cannot_be_done_is_said_before_anything_is_computed() {
     assert_snapshot!(run("experiment lorenz --methods var --oracle --out out"), @r"
     exit 2
     error: `--oracle` needs the method `bridge`, whose candidates it judges
+    ");
+    assert_snapshot!(run("experiment lorenz --only 0.9 --out out"), @r"
+    exit 2
+    error: `--only 0.9` fits none of the data: p = 0; p = 0.3; p = 0.6
+    ");
+    assert_snapshot!(run("experiment bimodal --oracle --out out"), @r"
+    exit 2
+    error: `bimodal` has no `--oracle`
     ");
     assert_snapshot!(run("experiment calibration --methods ridge --out out"), @r"
     exit 2

@@ -289,25 +289,30 @@ fn help_of_demo() {
 
 #[test]
 fn help_of_experiment() {
-    assert_snapshot!(Sandbox::new().stdout("experiment --help"), @r"
-    Make a table of the paper, with ours, the paper's figures and simple methods side by side
+    assert_snapshot!(Sandbox::new().stdout("experiment --help"), @r#"
+    Make a table or figure of the paper: ours, the paper's and simple methods side by side
 
     lorenz, glycolysis: simulated as in the paper, one data set per seed.
     dream3, netsim: read from --data; the seed is that of the fit, and of the times dropped.
+    step-size: Ecoli1 of dream3 with solver steps as long as the gaps, and half as long.
+    bimodal: paths that part by chance, and what a mean path, the paper's and our fit make of them.
+    scaling: time and memory of a fit against the number of variables, series and times.
     calibration: edge probabilities on simulated sparse linear systems, one per seed.
 
-    Writes DIR/table.md and DIR/table.csv, and for every cell (data, method, seed) DIR/cells/KEY.json
-    and DIR/edges/KEY.csv. Finished cells are not computed again, unless data, settings or version
-    have changed: after Ctrl-C the same command goes on where it stopped. True graphs only score
-    results; no method sees them, and what --oracle chooses by them is marked.
+    Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
+    and for every cell (data, method, seed) DIR/cells/KEY.json and DIR/edges/KEY.csv. Finished cells
+    are not computed again, unless data, settings or version have changed: after Ctrl-C the same
+    command goes on where it stopped. True graphs only score results; no method sees them, and what
+    --oracle chooses by them is marked.
 
     Usage: driftgraph experiment [OPTIONS] --out <DIR> <NAME>
 
     Arguments:
       <NAME>
-              Which table
+              Which table or figure
               
-              [possible values: lorenz, glycolysis, dream3, netsim, calibration]
+              [possible values: lorenz, glycolysis, dream3, netsim, step-size, bimodal, scaling,
+              calibration]
 
     Options:
           --data <DIR>
@@ -328,11 +333,15 @@ fn help_of_experiment() {
               - ridge:               Ridge regression of rates of change on levels
               - var:                 First-order vector autoregression
 
+          --only <TEXT>
+              Only data whose name in the table holds this text, e.g. "p = 0.3"; may be repeated
+
           --oracle
               Also say what the best candidate that bridge tried would have got, judged by the truth
 
           --budget <TIME>
-              Longest time of one cell of scotch-paper, e.g. 90s, 10m or 2h
+              Longest time of one cell of scotch-paper, e.g. 90s, 10m or 2h; a longer one goes on from
+              there
               
               [default: 10m]
 
@@ -355,7 +364,7 @@ fn help_of_experiment() {
       driftgraph experiment lorenz --out results/lorenz
       driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
       driftgraph experiment glycolysis --quick --out try
-    ");
+    "#);
 }
 
 #[test]

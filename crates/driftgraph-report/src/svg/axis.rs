@@ -6,9 +6,11 @@ const N_TICKS: f64 = 5.0;
 /// A range of numbers and its ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Axis {
+    /// Ends; those of the logarithm where the axis is logarithmic.
     low: f64,
     high: f64,
     step: f64,
+    is_log: bool,
 }
 
 impl Axis {
@@ -25,24 +27,38 @@ impl Axis {
         }
         let room = if with_room { 0.06 * (high - low) } else { 0.0 };
         let (low, high) = (low - room, high + room);
-        Self { low, high, step: round_step((high - low) / N_TICKS) }
+        Self { low, high, step: round_step((high - low) / N_TICKS), is_log: false }
+    }
+
+    /// The same for positive numbers, with equal lengths for equal ratios.
+    pub(crate) fn around_log(numbers: impl Iterator<Item = f64>, with_room: bool) -> Self {
+        Self { is_log: true, ..Self::around(numbers.map(libm::log10), with_room) }
+    }
+
+    /// A number as it is measured along the axis.
+    fn measured(&self, number: f64) -> f64 {
+        if self.is_log { libm::log10(number) } else { number }
     }
 
     /// Where a number lies: 0 at the low end, 1 at the high one.
     pub(crate) fn share(&self, number: f64) -> f64 {
-        (number - self.low) / (self.high - self.low)
+        (self.measured(number) - self.low) / (self.high - self.low)
     }
 
     pub(crate) fn holds(&self, number: f64) -> bool {
-        (self.low..=self.high).contains(&number)
+        (self.low..=self.high).contains(&self.measured(number))
     }
 
     pub(crate) fn clamp(&self, number: f64) -> f64 {
-        number.clamp(self.low, self.high)
+        let clamped = self.measured(number).clamp(self.low, self.high);
+        if self.is_log { libm::pow(10.0, clamped) } else { clamped }
     }
 
     /// Round numbers inside, with their texts.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
+        if self.is_log {
+            return self.log_ticks();
+        }
         let first = (self.low / self.step).ceil();
         let mut ticks = Vec::new();
         let mut idx = 0.0;
@@ -55,6 +71,23 @@ impl Axis {
             idx += 1.0;
         }
         ticks
+    }
+
+    /// Powers of ten; 1, 2 and 5 times them where there are few.
+    fn log_ticks(&self) -> Vec<(f64, String)> {
+        let powers = libm::floor(self.low) as i32..=libm::ceil(self.high) as i32;
+        let factors: &[f64] = if self.high - self.low > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let ticks = powers.flat_map(|power| {
+            factors.iter().map(move |factor| factor * libm::pow(10.0, f64::from(power)))
+        });
+        let slack = 1e-9 * (self.high - self.low);
+        let inside =
+            |tick: &f64| (self.low - slack..=self.high + slack).contains(&self.measured(*tick));
+        let text = |tick: f64| match tick {
+            0.001..100_000.0 => format!("{tick}"),
+            _ => format!("{tick:e}"),
+        };
+        ticks.filter(inside).map(|tick| (tick, text(tick))).collect()
     }
 
     fn text(&self, tick: f64) -> String {
@@ -95,6 +128,20 @@ mod tests {
         assert_eq!(texts(0.0, 1.0), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(texts(0.0, 0.004), ["0", "0.001", "0.002", "0.003", "0.004"]);
         assert_eq!(texts(0.0, 4e9), ["0e0", "1e9", "2e9", "3e9", "4e9"]);
+    }
+
+    #[test]
+    fn logarithmic_axes_give_equal_lengths_to_equal_ratios() {
+        let axis = Axis::around_log([1.0, 10_000.0].into_iter(), false);
+        assert!((axis.share(100.0) - 0.5).abs() < 1e-12);
+        let texts = |axis: &Axis| -> Vec<String> {
+            axis.ticks().into_iter().map(|(_, text)| text).collect()
+        };
+        assert_eq!(texts(&axis), ["1", "10", "100", "1000", "10000"]);
+        let short = Axis::around_log([0.05, 1.0].into_iter(), false);
+        assert_eq!(texts(&short), ["0.05", "0.1", "0.2", "0.5", "1"]);
+        assert!(short.holds(0.3) && !short.holds(2.0));
+        assert!((short.clamp(3.0) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -17,8 +17,29 @@ pub struct BandChart {
     pub subtitle: String,
     /// What the axis of time counts.
     pub time_label: String,
+    /// What lines and bands are.
+    pub meaning: BandMeaning,
+    /// Whether both axes are logarithmic; then all numbers must be positive.
+    pub is_log: bool,
     /// The panels, in reading order.
     pub panels: Vec<Panel>,
+}
+
+/// What the line and the bands of a [`Band`] are, for the legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BandMeaning {
+    /// The line.
+    pub middle: &'static str,
+    /// The narrow band.
+    pub half: &'static str,
+    /// The wide band.
+    pub most: &'static str,
+}
+
+impl Default for BandMeaning {
+    fn default() -> Self {
+        Self { middle: "median", half: "50 % band", most: "90 % band" }
+    }
 }
 
 /// One variable over time.
@@ -26,8 +47,12 @@ pub struct BandChart {
 pub struct Panel {
     /// Name of the variable.
     pub name: String,
-    /// Bands, those behind first; at most three can be told apart.
+    /// Bands, those behind first; at most six can be told apart.
     pub bands: Vec<Band>,
+    /// Single paths, each of time and value, drawn thin.
+    pub paths: Vec<Vec<(f64, f64)>>,
+    /// What the paths are, for the legend.
+    pub paths_label: String,
     /// Measurements: time and value.
     pub points: Vec<(f64, f64)>,
     /// What the points are, for the legend.
@@ -38,7 +63,7 @@ pub struct Panel {
     pub windows: Vec<(f64, f64)>,
 }
 
-/// A middle line with a band of 50 % and one of 90 % around it.
+/// A middle line with a narrow and a wide band around it, usually of 50 % and 90 %.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Band {
     /// What it shows, for the legend.
@@ -47,9 +72,9 @@ pub struct Band {
     pub times: Vec<f64>,
     /// The middle line.
     pub middle: Vec<f64>,
-    /// Lower and upper end of the 50 % band; empty for a line without bands.
+    /// Lower and upper end of the narrow band; empty where there is none.
     pub half: [Vec<f64>; 2],
-    /// Lower and upper end of the 90 % band; empty for a line without bands.
+    /// Lower and upper end of the wide band; empty where there is none.
     pub most: [Vec<f64>; 2],
 }
 
@@ -58,8 +83,10 @@ const GAP: (f64, f64) = (64.0, 46.0);
 const NAME_FONT: f64 = 13.0;
 const TICK_FONT: f64 = 10.5;
 /// Colours of the bands, in their order (palette of Okabe and Ito 2008).
-const COLOURS: [&str; 3] = [colour::POSITIVE, colour::NEGATIVE, "#009e73"];
+const COLOURS: [&str; 6] =
+    [colour::POSITIVE, colour::NEGATIVE, "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 const POINT: &str = "#24292f";
+const PATH: &str = "#57606a";
 const WINDOW: &str = "#f0e442";
 
 /// Draws all panels, in one to three columns.
@@ -67,7 +94,7 @@ pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
     if chart.panels.is_empty() {
         return Err(ReportError::NoVariables);
     }
-    chart.panels.iter().try_for_each(Panel::check)?;
+    chart.panels.iter().try_for_each(|panel| panel.check(chart.is_log))?;
     let n = chart.panels.len();
     let n_columns = if n <= 3 {
         1
@@ -88,21 +115,30 @@ pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
     let legend_x = MARGIN + cell.0 * n_columns as f64 + 14.0;
     let height = (top + cell.1 * n_rows as f64).max(top + legend.height()) + MARGIN;
     let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &words);
-    let times = Axis::around(chart.panels.iter().flat_map(Panel::times), false);
+    let times = axis_around(chart.panels.iter().flat_map(Panel::times), chart.is_log, false);
     for (idx, panel) in chart.panels.iter().enumerate() {
         let x = MARGIN + GAP.0 - 12.0 + cell.0 * (idx % n_columns) as f64;
         let y = top + 18.0 + cell.1 * (idx / n_columns) as f64;
         // Only the lowest panel of a column says what the axis counts.
         let is_last = idx + n_columns >= n;
-        svg.push(panel.draw((x, y), &times, if is_last { &chart.time_label } else { "" }));
+        let values = axis_around(panel.values(), chart.is_log, true);
+        let time_label = if is_last { &chart.time_label } else { "" };
+        svg.push(panel.draw((x, y), (&times, &values), time_label));
     }
     svg.push(legend.draw(legend_x, top));
     Ok(svg.into_svg())
 }
 
+fn axis_around(numbers: impl Iterator<Item = f64>, is_log: bool, with_room: bool) -> Axis {
+    if is_log { Axis::around_log(numbers, with_room) } else { Axis::around(numbers, with_room) }
+}
+
 fn description(chart: &BandChart) -> String {
     let names: Vec<&str> = chart.panels.iter().map(|panel| panel.name.as_str()).collect();
     let labels: Vec<&str> = chart.panels[0].bands.iter().map(|band| band.label.as_str()).collect();
+    if labels.is_empty() {
+        return format!("Over time: {}", names.join("; "));
+    }
     format!("Over time, {} of {}", labels.join(" and "), names.join(", "))
 }
 
@@ -127,11 +163,16 @@ fn legend(chart: &BandChart) -> Legend {
     for (band, idx) in labels {
         let colour = COLOURS[idx % COLOURS.len()];
         legend.heading(&band.label);
-        legend.entry(line(colour, 2.0), "median");
+        legend.entry(line(colour, 2.0), chart.meaning.middle);
         if !band.half[0].is_empty() {
-            legend.entry(box_of(colour, HALF_OPACITY + MOST_OPACITY), "50 % band");
-            legend.entry(box_of(colour, MOST_OPACITY), "90 % band");
+            legend.entry(box_of(colour, HALF_OPACITY + MOST_OPACITY), chart.meaning.half);
         }
+        if !band.most[0].is_empty() {
+            legend.entry(box_of(colour, MOST_OPACITY), chart.meaning.most);
+        }
+    }
+    if let Some(panel) = chart.panels.iter().find(|panel| !panel.paths.is_empty()) {
+        legend.entry(line(PATH, 1.0), &panel.paths_label);
     }
     let any = |has: fn(&Panel) -> bool| chart.panels.iter().any(has);
     let points = chart.panels.iter().find(|panel| !panel.points.is_empty());
@@ -160,7 +201,7 @@ const HALF_OPACITY: f64 = 0.24;
 const WINDOW_OPACITY: f64 = 0.35;
 
 impl Panel {
-    fn check(&self) -> Result<(), ReportError> {
+    fn check(&self, is_log: bool) -> Result<(), ReportError> {
         for band in &self.bands {
             for column in [&band.middle].into_iter().chain(&band.half).chain(&band.most) {
                 let is_band = !std::ptr::eq(column, &raw const band.middle);
@@ -175,7 +216,8 @@ impl Panel {
             }
         }
         let all = self.values().chain(self.times()).chain(self.marks.iter().copied());
-        match all.into_iter().find(|value| !value.is_finite()) {
+        let is_good = |value: &f64| value.is_finite() && (*value > 0.0 || !is_log);
+        match all.into_iter().find(|value| !is_good(value)) {
             Some(value) => Err(ReportError::NotFinite { panel: self.name.clone(), value }),
             None => Ok(()),
         }
@@ -183,20 +225,24 @@ impl Panel {
 
     fn times(&self) -> impl Iterator<Item = f64> {
         let bands = self.bands.iter().flat_map(|band| band.times.iter().copied());
-        bands.chain(self.points.iter().map(|point| point.0))
+        bands.chain(self.points.iter().chain(self.paths.iter().flatten()).map(|point| point.0))
     }
 
     fn values(&self) -> impl Iterator<Item = f64> {
         let bands = self.bands.iter().flat_map(|band| {
             [&band.middle].into_iter().chain(&band.half).chain(&band.most).flatten().copied()
         });
-        bands.chain(self.points.iter().map(|point| point.1))
+        bands.chain(self.points.iter().chain(self.paths.iter().flatten()).map(|point| point.1))
     }
 
     /// Name, axes, bands from behind, points and marks; the upper left corner is at the place.
-    fn draw(&self, (x, y): (f64, f64), times: &Axis, time_label: &str) -> Element {
-        let values = Axis::around(self.values(), true);
-        let place = Place { x, y, times, values: &values };
+    fn draw(
+        &self,
+        (x, y): (f64, f64),
+        (times, values): (&Axis, &Axis),
+        time_label: &str,
+    ) -> Element {
+        let place = Place { x, y, times, values };
         let mut group = Element::new("g").set("class", "panel");
         let name = shortened(&self.name, NAME_FONT, PANEL.0);
         let title = label(x, y - 11.0, NAME_FONT, Anchor::Start).set("font-weight", "600");
@@ -209,6 +255,11 @@ impl Panel {
                 [("x", left), ("y", y), ("width", (right - left).max(1.0)), ("height", PANEL.1)];
             let window = Element::new("rect").place(&sizes).set("fill", WINDOW);
             group.push(window.at("fill-opacity", WINDOW_OPACITY));
+        }
+        for path in &self.paths {
+            let line = place.line(path.iter().map(|(time, value)| (time, value))).into_element();
+            let line = line.set("fill", "none").set("stroke", PATH).at("stroke-opacity", 0.5);
+            group.push(line.at("stroke-width", 0.8));
         }
         for (idx, band) in self.bands.iter().enumerate() {
             place.draw_band(&mut group, band, COLOURS[idx % COLOURS.len()]);

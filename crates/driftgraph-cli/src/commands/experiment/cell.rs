@@ -1,20 +1,25 @@
 //! One unit of work and its result, kept in a file so that it is never computed twice.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context;
+use driftgraph_core::EdgeScores;
 use driftgraph_core::fitted::calibration::Reliability;
-use driftgraph_core::fitted::score::{GraphMetrics, SelfEdges};
+use driftgraph_core::fitted::score::{GraphMetrics, MetricOptions, SelfEdges};
 use driftgraph_data::edges::write_edges;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::work::Found;
+use super::work::{Bench, Found};
 use crate::args::Method;
+use crate::commands::score::ranked_metrics;
+use crate::cpu_time::cpu_seconds;
 use crate::output::write_file;
 
 /// Changes whenever older results mean something else.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What decides the result of a cell; a change of any of it makes another cell.
 #[derive(Debug, Clone, Serialize)]
@@ -121,14 +126,56 @@ pub(super) struct Epochs {
     pub(super) diverged: bool,
 }
 
+/// What work has cost.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Spent {
+    /// By the clock.
+    pub(super) seconds: f64,
+    /// Of all threads; `None` where the system does not tell.
+    pub(super) cpu_seconds: Option<f64>,
+}
+
+impl Spent {
+    /// Since a moment, given by the clock and by the CPU time of then.
+    pub(super) fn since(clock: Instant, cpu: Option<f64>) -> Self {
+        let cpu_seconds = cpu_seconds().zip(cpu).map(|(end, start)| end - start);
+        Self { seconds: clock.elapsed().as_secs_f64(), cpu_seconds }
+    }
+
+    /// Both together.
+    pub(super) fn and(self, other: Self) -> Self {
+        let cpu_seconds = match (self.cpu_seconds, other.cpu_seconds) {
+            (Some(own), Some(other)) => Some(own + other),
+            (None, other) => other,
+            (own, None) => own,
+        };
+        Self { seconds: self.seconds + other.seconds, cpu_seconds }
+    }
+}
+
 /// Metrics during training, under the paper's convention.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Moment {
+    /// Epoch of the paper's training, step of the bridge's.
     pub(super) epoch: u64,
     pub(super) auroc: Option<f64>,
     pub(super) f1: Option<f64>,
     pub(super) tpr: Option<f64>,
     pub(super) fdr: Option<f64>,
+}
+
+impl Moment {
+    /// Compares a ranking and probabilities with the truth.
+    pub(super) fn new(
+        epoch: u64,
+        (ranking, probabilities): (&EdgeScores, &EdgeScores),
+        bench: Bench<'_>,
+    ) -> Self {
+        let options = MetricOptions::new(bench.self_edges);
+        let metrics = ranked_metrics(probabilities, ranking, &bench.sample.truth, options);
+        let metrics = metrics.expect("truth and data have the same variables");
+        Self { epoch, auroc: metrics.auroc, f1: metrics.f1, tpr: metrics.tpr, fdr: metrics.fdr }
+    }
 }
 
 /// A candidate fitted to all data.
@@ -146,16 +193,17 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn create(folder: &Path) -> anyhow::Result<Self> {
-        for name in ["cells", "edges"] {
-            let path = folder.join(name);
-            std::fs::create_dir_all(&path)
-                .with_context(|| format!("cannot make the folder `{}`", path.display()))?;
-        }
+        make_folder(&folder.join("cells"))?;
         Ok(Self { folder: folder.to_owned() })
     }
 
+    /// Where long work is kept on the way.
+    pub(super) fn checkpoints(&self) -> PathBuf {
+        self.folder.join("checkpoint")
+    }
+
     /// The result of a finished cell.
-    pub(super) fn find(&self, key: &str) -> anyhow::Result<Option<CellResult>> {
+    pub(super) fn find<T: DeserializeOwned>(&self, key: &str) -> anyhow::Result<Option<T>> {
         let path = self.cell_file(key);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -182,10 +230,17 @@ impl Store {
             columns.push(("probability", probabilities.matrix().to_vec()));
         }
         columns.push(("score", found.ranking.matrix().to_vec()));
-        let edges = self.folder.join("edges").join(format!("{}.csv", cell.key));
+        let edges = self.folder.join("edges");
+        make_folder(&edges)?;
+        let edges = edges.join(format!("{}.csv", cell.key));
         write_file(&edges, |out| write_edges(out, variables, &found.ranking, &columns))?;
+        self.keep_cell(&cell.key, cell)
+    }
+
+    /// Keeps the result of a cell whose other files, if any, are there.
+    pub(super) fn keep_cell(&self, key: &str, cell: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(cell)?;
-        write_file(&self.cell_file(&cell.key), |out| writeln!(out, "{text}"))
+        write_file(&self.cell_file(key), |out| writeln!(out, "{text}"))
     }
 
     /// Writes one of the experiment's own files.
@@ -196,6 +251,11 @@ impl Store {
     fn cell_file(&self, key: &str) -> PathBuf {
         self.folder.join("cells").join(format!("{key}.json"))
     }
+}
+
+fn make_folder(path: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(path)
+        .with_context(|| format!("cannot make the folder `{}`", path.display()))
 }
 
 #[cfg(test)]

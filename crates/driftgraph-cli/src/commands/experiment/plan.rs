@@ -51,6 +51,8 @@ pub(super) struct Variant {
     pub(super) source: Source,
     /// Options of `fit` that ask for the paper's settings.
     pub(super) paper_options: &'static [&'static str],
+    /// Options of `fit` for our own, where the data set itself is not all that varies.
+    pub(super) bridge_options: &'static [&'static str],
     pub(super) paper: Option<PaperFigure>,
 }
 
@@ -81,7 +83,7 @@ impl Plan {
     /// What was asked for, with what was not said filled in.
     pub(super) fn new(args: &ExperimentArgs) -> anyhow::Result<Self> {
         let self_edges = match args.name {
-            ExperimentName::Dream3 => SelfEdges::Dropped,
+            ExperimentName::Dream3 | ExperimentName::StepSize => SelfEdges::Dropped,
             _ => SelfEdges::Kept,
         };
         let usual_seeds = match (args.name, args.quick) {
@@ -91,7 +93,7 @@ impl Plan {
             (_, true) => 2,
         };
         let n_seeds = args.seeds.unwrap_or(usual_seeds);
-        let mut variants = variants(args.name);
+        let mut variants = only(variants(args.name), &args.only)?;
         if args.quick {
             // The large networks take minutes, however short the training.
             variants.retain(|variant| variant.group != Some(LARGE_MEAN));
@@ -106,6 +108,23 @@ impl Plan {
     pub(super) fn seeds(&self, variant: &Variant, method: Method) -> u64 {
         if variant.varies(method) { self.n_seeds } else { 1 }
     }
+}
+
+/// Those variants whose name holds one of the texts; all if there is none.
+fn only(variants: Vec<Variant>, texts: &[String]) -> anyhow::Result<Vec<Variant>> {
+    if texts.is_empty() {
+        return Ok(variants);
+    }
+    let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
+    for text in texts {
+        anyhow::ensure!(
+            names.iter().any(|name| name.contains(text.as_str())),
+            "`--only {text}` fits none of the data: {}",
+            names.join("; ")
+        );
+    }
+    let asked = |variant: &Variant| texts.iter().any(|text| variant.name.contains(text.as_str()));
+    Ok(variants.into_iter().filter(asked).collect())
 }
 
 /// The paper's figure of a row that averages variants.
@@ -124,7 +143,9 @@ fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<Method>> {
     }
     if methods.is_empty() {
         methods.push(Method::Bridge);
-        methods.extend(simple.into_iter().filter(|_| !calibration));
+        // Simple methods take no steps of a solver.
+        let has_simple = !calibration && args.name != ExperimentName::StepSize;
+        methods.extend(simple.into_iter().filter(|_| has_simple));
     }
     let has_probabilities =
         |method: &Method| matches!(method, Method::Bridge | Method::BridgeLinear);
@@ -160,8 +181,11 @@ fn variants(name: ExperimentName) -> Vec<Variant> {
             group: None,
             source: Source::Linear,
             paper_options: &[],
+            bridge_options: &[],
             paper: None,
         }],
+        ExperimentName::StepSize => step_size(),
+        ExperimentName::Bimodal | ExperimentName::Scaling => Vec::new(),
     }
 }
 
@@ -171,6 +195,7 @@ fn lorenz() -> Vec<Variant> {
         group: None,
         source: Source::Simulated { system: "lorenz96", drop, standardise: false },
         paper_options,
+        bridge_options: &[],
         paper,
     };
     let published = |auroc, deviation| Some(PaperFigure { auroc, deviation });
@@ -189,6 +214,7 @@ fn glycolysis() -> Vec<Variant> {
         source: Source::Simulated { system: "glycolysis", drop: 0.0, standardise },
         // Normalised, if at all, as the data are made.
         paper_options: &["--preset", "paper-glycolysis", "--standardize=false"],
+        bridge_options: &[],
         paper: Some(PaperFigure { auroc, deviation }),
     };
     vec![
@@ -207,6 +233,7 @@ fn dream3() -> Vec<Variant> {
             "Yeast3" => &["--preset", "paper-dream3", "--sparsity", "50"],
             _ => &["--preset", "paper-dream3"],
         },
+        bridge_options: &[],
         paper: Some(figure),
     });
     let small = NETWORKS.map(|(network, _)| Variant {
@@ -214,9 +241,39 @@ fn dream3() -> Vec<Variant> {
         group: Some(SMALL_MEAN),
         source: Source::Dream3 { n_genes: 10, network },
         paper_options: &["--preset", "paper-dream3"],
+        bridge_options: &[],
         paper: None,
     });
     large.into_iter().chain(small).collect()
+}
+
+/// The same network with solver steps as long as the gaps of the data, and half as long.
+fn step_size() -> Vec<Variant> {
+    let variant = |step: f64, paper_options, bridge_options, auroc, deviation| Variant {
+        name: format!("Ecoli1, 100 genes, step {step}"),
+        group: None,
+        source: Source::Dream3 { n_genes: 100, network: "Ecoli1" },
+        paper_options,
+        bridge_options,
+        paper: Some(PaperFigure { auroc, deviation }),
+    };
+    // The paper's unit of time makes a gap 0.05; in the data it is 10.
+    vec![
+        variant(
+            0.05,
+            &["--preset", "paper-dream3", "--step-size", "0.05"],
+            &["--step-size", "10"],
+            0.752,
+            0.008,
+        ),
+        variant(
+            0.025,
+            &["--preset", "paper-dream3", "--step-size", "0.025"],
+            &["--step-size", "5"],
+            0.747,
+            0.005,
+        ),
+    ]
 }
 
 fn netsim() -> Vec<Variant> {
@@ -225,6 +282,7 @@ fn netsim() -> Vec<Variant> {
         group: None,
         source: Source::Netsim { drop },
         paper_options: &["--preset", "paper-netsim"],
+        bridge_options: &[],
         paper: Some(PaperFigure { auroc, deviation }),
     };
     vec![variant(0.0, 0.95, 0.006), variant(0.1, 0.91, 0.007), variant(0.2, 0.89, 0.007)]

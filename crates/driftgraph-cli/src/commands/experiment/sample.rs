@@ -40,12 +40,12 @@ pub(super) fn sample(source: &Source, seed: u64, args: &ExperimentArgs) -> anyho
             Ok(generate(registry::build(system, &[], seed)?.as_ref(), &recipe)?.into())
         }
         Source::Dream3 { n_genes, network } => {
-            let folder = data_folder(args)?.join("dream3").join(format!("size{n_genes}"));
+            let folder = data_folder(args, "dream3")?.join("dream3").join(format!("size{n_genes}"));
             let table = folder.join(format!("{network}.csv"));
             read(&table, &folder.join(format!("{network}.truth.csv")))
         }
         Source::Netsim { drop } => {
-            let folder = data_folder(args)?.join("netsim");
+            let folder = data_folder(args, "netsim")?.join("netsim");
             let table = folder.join("sim3_subjects2-6.csv");
             let Sample { data, truth } = read(&table, &folder.join("sim3.truth.csv"))?;
             let dropping = Dropping::TimesOfAllSeries(drop);
@@ -82,14 +82,15 @@ fn linear_system(seed: u64, quick: bool) -> anyhow::Result<Sample> {
     Ok(generate(system.as_ref(), &recipe)?.into())
 }
 
-fn data_folder(args: &ExperimentArgs) -> anyhow::Result<PathBuf> {
+/// The folder that holds the folder of a benchmark.
+fn data_folder(args: &ExperimentArgs, benchmark: &str) -> anyhow::Result<PathBuf> {
     let named = args.data.clone().or_else(|| std::env::var_os("DRIFTGRAPH_DATA").map(Into::into));
     let name = args.name.word();
     let folder = named.with_context(|| {
         format!("`{name}` needs data that are not part of this program; name their folder with `--data DIR`")
     })?;
-    let missing = || format!("the data folder `{}` has no folder `{name}`", folder.display());
-    anyhow::ensure!(folder.join(name).is_dir(), missing());
+    let missing = || format!("the data folder `{}` has no folder `{benchmark}`", folder.display());
+    anyhow::ensure!(folder.join(benchmark).is_dir(), missing());
     Ok(folder)
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    fn new(values: &[f64]) -> Option<Self> {
+    pub(super) fn new(values: &[f64]) -> Option<Self> {
         let n = values.len();
         let mean = values.iter().sum::<f64>() / n as f64;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -235,7 +235,7 @@ fn seeds(row: &Row) -> String {
     }
 }
 
-fn shown(spread: Option<Spread>, n_seeds: usize) -> String {
+pub(super) fn shown(spread: Option<Spread>, n_seeds: usize) -> String {
     let Some(Spread { mean, deviation, n }) = spread else { return "-".to_owned() };
     let deviation = deviation.map_or(String::new(), |deviation| format!(" ± {deviation:.3}"));
     let defined = if n < n_seeds { format!(" (defined for {n})") } else { String::new() };

@@ -1,34 +1,35 @@
 //! What each method does with the data of a cell.
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
 use driftgraph_baselines::Baseline;
 use driftgraph_core::EdgeScores;
 use driftgraph_core::fitted::model::FittedModel;
-use driftgraph_core::fitted::score::{MetricOptions, SelfEdges};
-use driftgraph_core::train::bridge::BridgeSettings;
-use driftgraph_core::train::error::FitError;
-use driftgraph_core::train::fit::{Fit, fit};
-use driftgraph_core::train::observer::{FitObserver, StepReport};
-use driftgraph_core::train::select::{FitName, SelectEvent, fit_ensemble, fit_selected};
+use driftgraph_core::fitted::score::SelfEdges;
+use driftgraph_core::graph::prior::EdgePrior;
+use driftgraph_core::train::bridge::{BridgeFit, BridgeSettings, StopReason};
+use driftgraph_core::train::select::{
+    EnsembleFit, FitName, SelectEvent, fit_ensemble, fit_selected,
+};
 use driftgraph_core::train::settings::CheckedSettings;
-use driftgraph_core::train::trainer::Trainer;
 use driftgraph_run::plan::{BridgePlan, FitPlan, PlannedPosterior};
 use serde_json::{Value, json};
 
-use super::cell::{CellResult, Details, Epochs, Judged, Moment};
+use super::cell::{CellResult, Details, Judged, Moment, Spent};
+use super::paper_fit::PaperFit;
 use super::plan::Variant;
 use super::sample::Sample;
 use crate::args::{Cli, Command, ExperimentArgs, Method};
-use crate::commands::score::ranked_metrics;
 use crate::progress::interrupted;
 use crate::settings::asked;
 
-/// Points of a curve over training.
-const N_MOMENTS: u64 = 200;
+/// Steps of the bridge between two points of a curve over training.
+const STEPS_PER_MOMENT: u64 = 50;
 
 /// A method with everything it needs but the data.
 pub(super) enum Work {
@@ -45,6 +46,8 @@ pub(super) struct Found {
     /// `None` for methods without probabilities.
     pub(super) probabilities: Option<EdgeScores>,
     pub(super) details: Details,
+    /// What earlier starts of this cell have cost.
+    pub(super) spent_before: Spent,
 }
 
 /// A cell's work, the same as a command of its own, and its settings.
@@ -74,6 +77,7 @@ pub(super) fn prepare(
         line.extend(variant.paper_options);
         line.extend(args.quick.then_some(["--steps", "3", "--hidden-size", "8"]).iter().flatten());
     } else {
+        line.extend(variant.bridge_options);
         line.extend(args.quick.then_some(["--steps", "40", "--ensemble", "1"]).iter().flatten());
         if method == Method::BridgeLinear {
             line.extend(["--select", "none"]);
@@ -82,9 +86,9 @@ pub(super) fn prepare(
     let command = line.join(" ");
     match (resolve_line(&line)?, method) {
         (PlannedPosterior::Simulated(_, settings), Method::ScotchPaper) => {
-            let budget = args.budget;
-            let described = json!({"fit": &**settings, "budget_seconds": budget.as_secs_f64()});
-            Ok(Prepared { work: Work::Simulated(settings, budget), command, settings: described })
+            let described = json!({"fit": &**settings});
+            let work = Work::Simulated(settings, args.budget);
+            Ok(Prepared { work, command, settings: described })
         }
         (PlannedPosterior::Bridge(plan), Method::Oracle) => {
             let cell = bridge.context("its cell of `bridge` is not finished")?.clone();
@@ -101,29 +105,51 @@ pub(super) fn prepare(
     }
 }
 
-fn resolve_line(line: &[&str]) -> anyhow::Result<PlannedPosterior> {
+/// The settings of a line of `fit`, from the same place as there.
+pub(super) fn resolve_line(line: &[&str]) -> anyhow::Result<PlannedPosterior> {
     match Cli::try_parse_from(line)?.command {
         Command::Fit(args) => Ok(FitPlan::new(asked(&args)?)?.posterior().clone()),
         _ => unreachable!("the line names the command `fit`"),
     }
 }
 
-/// Does the work; `None` if the user asked to stop. `tell` shows what is going on.
-pub(super) fn find(
-    work: &Work,
-    sample: &Sample,
-    self_edges: SelfEdges,
-    tell: &(dyn Fn(&str) + Sync),
-) -> anyhow::Result<Option<Found>> {
+impl Work {
+    /// Whether a result has all that the work asks for; only the paper's training can be cut short.
+    pub(super) fn is_done_by(&self, cell: &CellResult) -> bool {
+        match (self, &cell.details.epochs) {
+            (Self::Simulated(_, budget), Some(epochs)) => {
+                let ended = epochs.diverged || epochs.reached >= epochs.planned;
+                ended || cell.seconds >= budget.as_secs_f64()
+            }
+            _ => true,
+        }
+    }
+}
+
+/// What a cell's work is done with.
+#[derive(Clone, Copy)]
+pub(super) struct Bench<'a> {
+    pub(super) sample: &'a Sample,
+    /// The paper's convention.
+    pub(super) self_edges: SelfEdges,
+    /// Where work that takes long is kept on the way.
+    pub(super) checkpoints: &'a Path,
+    /// Shows what is going on.
+    pub(super) tell: &'a (dyn Fn(&str) + Sync),
+}
+
+/// Does the work of the cell of that key; `None` if the user asked to stop.
+pub(super) fn find(work: &Work, key: &str, bench: Bench<'_>) -> anyhow::Result<Option<Found>> {
     let found = match work {
         Work::Baseline(baseline) => {
-            let ranking = baseline.run(&sample.data)?;
-            Found { ranking, probabilities: None, details: Details::default() }
+            let ranking = baseline.run(&bench.sample.data)?;
+            let (details, spent_before) = (Details::default(), Spent::default());
+            Found { ranking, probabilities: None, details, spent_before }
         }
-        Work::Bridge(plan) => bridge(plan, sample, tell)?,
-        Work::Oracle(cell, plan) => oracle(cell, plan, sample, self_edges, tell)?,
+        Work::Bridge(plan) => bridge(plan, bench)?,
+        Work::Oracle(cell, plan) => oracle(cell, plan, bench)?,
         Work::Simulated(settings, budget) => {
-            simulated(settings, *budget, (sample, self_edges), tell)?
+            PaperFit { settings, budget: *budget, key, bench }.run()?
         }
     };
     Ok((!interrupted()).then_some(found))
@@ -144,14 +170,22 @@ fn follow(event: &SelectEvent<'_>, tell: &(dyn Fn(&str) + Sync)) -> ControlFlow<
     if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-fn bridge(
-    plan: &BridgePlan,
-    sample: &Sample,
-    tell: &(dyn Fn(&str) + Sync),
-) -> anyhow::Result<Found> {
-    let data = &sample.data;
+fn bridge(plan: &BridgePlan, bench: Bench<'_>) -> anyhow::Result<Found> {
+    let data = &bench.sample.data;
     let knowledge = plan.knowledge(data.variables())?;
-    let observer = |event: &SelectEvent<'_>| follow(event, tell);
+    let history = Mutex::new(Vec::new());
+    let observer = |event: &SelectEvent<'_>| {
+        let step = event.progress.step;
+        if event.fit == FitName::Member(0) && step.is_multiple_of(STEPS_PER_MOMENT) {
+            let fit = BridgeFit::new(event.trainer.clone(), StopReason::Stopped);
+            let found = Scored::new(&EnsembleFit::new(vec![fit]), &knowledge, bench);
+            if let Ok(found) = found {
+                let mut history = history.lock().expect("no thread has panicked");
+                history.push(found.moment(step, bench));
+            }
+        }
+        follow(event, bench.tell)
+    };
     let (mut chosen, mut tried) = (None, None);
     let ensemble = if plan.select {
         let (selection, ensemble) = fit_selected(data, &knowledge, &plan.settings, &observer)?;
@@ -162,44 +196,62 @@ fn bridge(
         let members = (&plan.settings.base, plan.settings.ensemble);
         fit_ensemble(data, &knowledge, members, &observer)?
     };
-    let model = FittedModel::from_ensemble(&ensemble, &knowledge, data);
     let details = Details {
         chosen,
         converged: Some(ensemble.converged()),
         selection: tried,
+        history: history.into_inner().expect("no thread has panicked"),
         ..Details::default()
     };
-    let probabilities = EdgeScores::from_matrix(data.n_variables(), model.edge_probabilities())?;
-    Ok(Found { ranking: model.edge_scores(), probabilities: Some(probabilities), details })
+    Ok(Scored::new(&ensemble, &knowledge, bench)?.found(details))
+}
+
+/// Ranking and probabilities of the bridge.
+struct Scored {
+    ranking: EdgeScores,
+    probabilities: EdgeScores,
+}
+
+impl Scored {
+    fn new(
+        ensemble: &EnsembleFit,
+        knowledge: &EdgePrior,
+        bench: Bench<'_>,
+    ) -> anyhow::Result<Self> {
+        let data = &bench.sample.data;
+        let model = FittedModel::from_ensemble(ensemble, knowledge, data);
+        let probabilities = model.edge_probabilities();
+        let probabilities = EdgeScores::from_matrix(data.n_variables(), probabilities)?;
+        Ok(Self { ranking: model.edge_scores(), probabilities })
+    }
+
+    fn moment(&self, step: u64, bench: Bench<'_>) -> Moment {
+        Moment::new(step, (&self.ranking, &self.probabilities), bench)
+    }
+
+    fn found(self, details: Details) -> Found {
+        let probabilities = Some(self.probabilities);
+        Found { ranking: self.ranking, probabilities, details, spent_before: Spent::default() }
+    }
 }
 
 /// Fits every candidate to all data and keeps the one that the truth likes best.
-fn oracle(
-    cell: &CellResult,
-    plan: &BridgePlan,
-    sample: &Sample,
-    self_edges: SelfEdges,
-    tell: &(dyn Fn(&str) + Sync),
-) -> anyhow::Result<Found> {
-    let data = &sample.data;
+fn oracle(cell: &CellResult, plan: &BridgePlan, bench: Bench<'_>) -> anyhow::Result<Found> {
+    let data = &bench.sample.data;
     let knowledge = plan.knowledge(data.variables())?;
-    let observer = |event: &SelectEvent<'_>| follow(event, tell);
+    let observer = |event: &SelectEvent<'_>| follow(event, bench.tell);
     let mut best: Option<(Found, Option<f64>)> = None;
     let mut judged = Vec::new();
     for (name, settings) in candidates(cell)? {
         let members = (&settings, plan.settings.ensemble);
         let ensemble = fit_ensemble(data, &knowledge, members, &observer)?;
-        let model = FittedModel::from_ensemble(&ensemble, &knowledge, data);
-        let ranking = model.edge_scores();
-        let probabilities =
-            EdgeScores::from_matrix(data.n_variables(), model.edge_probabilities())?;
-        let options = MetricOptions::new(self_edges);
-        let auroc = ranked_metrics(&probabilities, &ranking, &sample.truth, options)?.auroc;
+        let scored = Scored::new(&ensemble, &knowledge, bench)?;
+        let auroc = scored.moment(0, bench).auroc;
         judged.push(Judged { name: name.clone(), auroc });
         if best.as_ref().is_none_or(|(_, other)| auroc > *other) {
             let converged = Some(ensemble.converged());
             let details = Details { chosen: Some(name), converged, ..Details::default() };
-            best = Some((Found { ranking, probabilities: Some(probabilities), details }, auroc));
+            best = Some((scored.found(details), auroc));
         }
     }
     let (mut found, _) = best.context("no candidate was tried")?;
@@ -217,68 +269,4 @@ fn candidates(cell: &CellResult) -> anyhow::Result<Vec<(String, BridgeSettings)>
         selection["candidates"].as_array()?.iter().map(candidate).collect()
     });
     tried.with_context(|| format!("the cell `{}` does not say what was tried", cell.key))
-}
-
-fn simulated(
-    settings: &CheckedSettings,
-    budget: Duration,
-    (sample, self_edges): (&Sample, SelfEdges),
-    tell: &(dyn Fn(&str) + Sync),
-) -> anyhow::Result<Found> {
-    let mut observer =
-        Curve { sample, self_edges, budget, tell, start: Instant::now(), history: Vec::new() };
-    let (fit, diverged) = match fit(&sample.data, settings, &mut observer) {
-        Ok(fit) => (fit, false),
-        Err(FitError::Diverged { last_good, .. }) => (*last_good, true),
-        Err(other) => return Err(other.into()),
-    };
-    let (reached, planned) = (fit.counters().steps, settings.steps);
-    let details = Details {
-        epochs: Some(Epochs { reached, planned, diverged }),
-        history: observer.history,
-        ..Details::default()
-    };
-    let probabilities = probabilities(&fit)?;
-    Ok(Found { ranking: fit.edge_scores(), probabilities: Some(probabilities), details })
-}
-
-fn probabilities(fit: &Fit) -> anyhow::Result<EdgeScores> {
-    Ok(EdgeScores::from_matrix(fit.variables().len(), fit.edge_probabilities())?)
-}
-
-/// Follows the paper's training: metrics along the way, the budget, and the user's wish to stop.
-struct Curve<'a> {
-    sample: &'a Sample,
-    self_edges: SelfEdges,
-    budget: Duration,
-    tell: &'a (dyn Fn(&str) + Sync),
-    start: Instant,
-    history: Vec<Moment>,
-}
-
-impl FitObserver for Curve<'_> {
-    fn step(&mut self, report: &StepReport, trainer: &Trainer) -> ControlFlow<()> {
-        let last = report.step + 1 == report.n_steps;
-        if report.step.is_multiple_of((report.n_steps / N_MOMENTS).max(1)) || last {
-            self.history.push(self.moment(report.step, trainer));
-            (self.tell)(&format!("epoch {} of {}", report.step + 1, report.n_steps));
-        }
-        if interrupted() || self.start.elapsed() >= self.budget {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-impl Curve<'_> {
-    fn moment(&self, epoch: u64, trainer: &Trainer) -> Moment {
-        let ranking = trainer.edge_scores();
-        let probabilities = trainer.edge_probabilities();
-        let probabilities = EdgeScores::from_matrix(ranking.n_variables(), probabilities);
-        let probabilities = probabilities.expect("probabilities are numbers");
-        let options = MetricOptions::new(self.self_edges);
-        let metrics = ranked_metrics(&probabilities, &ranking, &self.sample.truth, options);
-        let metrics = metrics.expect("truth and data have the same variables");
-        Moment { epoch, auroc: metrics.auroc, f1: metrics.f1, tpr: metrics.tpr, fdr: metrics.fdr }
-    }
 }

@@ -10,7 +10,7 @@ pub struct EnsembleFit {
 
 impl EnsembleFit {
     /// At least one fit.
-    pub(super) fn new(members: Vec<BridgeFit>) -> Self {
+    pub fn new(members: Vec<BridgeFit>) -> Self {
         assert!(!members.is_empty(), "an ensemble has at least one member");
         Self { members }
     }

@@ -1,0 +1,155 @@
+//! Metrics over training as pictures: mean over seeds, with the 95 % interval of that mean.
+
+use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
+
+use super::cell::{CellResult, Moment};
+use super::plan::{Plan, Variant};
+use crate::args::Method;
+
+/// A metric with its name.
+type Metric = (&'static str, fn(&Moment) -> Option<f64>);
+
+const METRICS: [Metric; 4] = [
+    ("AUROC", |moment| moment.auroc),
+    ("F1", |moment| moment.f1),
+    ("TPR", |moment| moment.tpr),
+    ("FDR", |moment| moment.fdr),
+];
+
+/// 0.975 quantiles of Student's t with 1 to 10 degrees of freedom.
+const T_QUANTILES: [f64; 10] =
+    [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281];
+
+/// File names and pictures of all methods that were followed in training.
+pub(super) fn pictures(plan: &Plan, cells: &[CellResult]) -> anyhow::Result<Vec<(String, String)>> {
+    let mut groups: Vec<(Option<&str>, Vec<&Variant>)> = Vec::new();
+    for variant in &plan.variants {
+        match groups.iter_mut().find(|(name, _)| *name == variant.group) {
+            Some((_, members)) => members.push(variant),
+            None => groups.push((variant.group, vec![variant])),
+        }
+    }
+    let mut pictures = Vec::new();
+    for &method in &plan.methods {
+        for (group, variants) in &groups {
+            let chart = chart(method, *group, variants, cells);
+            if chart.panels.iter().any(|panel| !panel.bands.is_empty()) {
+                // `100 genes, mean of five` is called `100genes` here.
+                let size = group.and_then(|name| name.split(',').next());
+                let size = size.map_or(String::new(), |size| format!("-{}", size.replace(' ', "")));
+                let file = format!("curves-{}{size}.svg", method.word());
+                pictures.push((file, bands_svg(&chart)?));
+            }
+        }
+    }
+    Ok(pictures)
+}
+
+fn chart(
+    method: Method,
+    group: Option<&str>,
+    variants: &[&Variant],
+    cells: &[CellResult],
+) -> BandChart {
+    let of = |variant: &Variant| -> Vec<&CellResult> {
+        let own = |cell: &&CellResult| {
+            cell.variant == variant.name
+                && cell.method == method.word()
+                && !cell.details.history.is_empty()
+        };
+        cells.iter().filter(own).collect()
+    };
+    let panel = |(name, metric): Metric| Panel {
+        name: name.to_owned(),
+        bands: variants
+            .iter()
+            .filter_map(|variant| band(&variant.name, &of(variant), metric))
+            .collect(),
+        ..Panel::default()
+    };
+    let size = group.and_then(|name| name.split(',').next());
+    let size = size.map_or(String::new(), |size| format!(", {size}"));
+    BandChart {
+        title: format!("{} over training{size}", method.word()),
+        subtitle: "mean over seeds; bands: where 95 % of such means would lie".to_owned(),
+        time_label: if method == Method::ScotchPaper { "epoch" } else { "step" }.to_owned(),
+        meaning: BandMeaning { middle: "mean", half: "", most: "95 % band" },
+        is_log: false,
+        panels: METRICS.map(panel).into(),
+    }
+}
+
+/// Mean and interval wherever every seed has a value.
+///
+/// A fit that has converged keeps its last value; one that was cut short ends the curve.
+fn band(name: &str, cells: &[&CellResult], metric: fn(&Moment) -> Option<f64>) -> Option<Band> {
+    let mut epochs: Vec<u64> =
+        cells.iter().flat_map(|cell| cell.details.history.iter().map(|m| m.epoch)).collect();
+    epochs.sort_unstable();
+    epochs.dedup();
+    let value = |cell: &CellResult, epoch: u64| {
+        let history = &cell.details.history;
+        let last = history.iter().rfind(|moment| moment.epoch <= epoch)?;
+        let goes_on = history.last().is_some_and(|end| end.epoch >= epoch);
+        let stays = cell.details.converged == Some(true);
+        metric(last).filter(|_| goes_on || stays)
+    };
+    let mut band = Band { label: name.to_owned(), ..Band::default() };
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    for epoch in epochs {
+        let values: Option<Vec<f64>> = cells.iter().map(|cell| value(cell, epoch)).collect();
+        if let Some(values) = values {
+            let (mean, half_width) = interval(&values);
+            band.times.push(epoch as f64);
+            band.middle.push(mean);
+            low.push((mean - half_width).max(0.0));
+            high.push((mean + half_width).min(1.0));
+        }
+    }
+    if band.times.is_empty() {
+        return None;
+    }
+    if cells.len() > 1 {
+        band.most = [low, high];
+    }
+    Some(band)
+}
+
+/// The mean and half the width of its 95 % confidence interval, by Student's t.
+fn interval(values: &[f64]) -> (f64, f64) {
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n as f64;
+    if n < 2 {
+        return (mean, 0.0);
+    }
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / ((n - 1) * n) as f64).sqrt();
+    (mean, t_quantile(n - 1) * error)
+}
+
+/// Beyond the table by the first terms of the expansion around the normal law (Fisher and Cornish 1960).
+fn t_quantile(degrees: usize) -> f64 {
+    let z = 1.959_964_f64;
+    let n = degrees as f64;
+    let expansion = z
+        + (z.powi(3) + z) / (4.0 * n)
+        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n);
+    T_QUANTILES.get(degrees - 1).copied().unwrap_or(expansion)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_those_of_students_t() {
+        // 0.6, 0.7, 0.8: deviation 0.1, standard error 0.1 / sqrt(3), t(2) = 4.3027.
+        let (mean, half_width) = interval(&[0.6, 0.7, 0.8]);
+        assert!((mean - 0.7).abs() < 1e-12);
+        assert!((half_width - 4.3027 * 0.1 / 3.0_f64.sqrt()).abs() < 1e-12);
+        assert_eq!(interval(&[0.5]), (0.5, 0.0));
+        // Tables of the t distribution: 2.1448 for 14, 1.9840 for 100 degrees; printed with four digits.
+        assert!((t_quantile(14) - 2.1448).abs() < 5e-4);
+        assert!((t_quantile(100) - 1.9840).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,319 @@
+//! Time and memory of a fit against the number of variables, series and times.
+//!
+//! Every size is measured in a process of its own, since the memory that a process has once held is never told apart
+//! again. Data are those of sparse linear systems; what they say does not matter here.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+use std::time::Instant;
+
+use anyhow::Context;
+use driftgraph_core::SeriesSet;
+use driftgraph_core::train::fit::fit;
+use driftgraph_core::train::observer::Silent;
+use driftgraph_core::train::select::{SelectEvent, fit_ensemble};
+use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
+use driftgraph_run::plan::PlannedPosterior;
+use driftgraph_systems::{Recipe, generate, registry};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::cell::{CellInput, Spent, Store};
+use super::origin::{heading, made_by, program};
+use super::work::resolve_line;
+use crate::args::ExperimentArgs;
+use crate::cpu_time::cpu_seconds;
+use crate::peak_memory::{forget_peak, peak_bytes};
+use crate::printer;
+use crate::progress::interrupted;
+
+/// Where the other sizes stay while one grows: variables, series, times.
+const USUAL: [usize; 3] = [10, 10, 100];
+const GROWING: [(&str, &[usize]); 3] = [
+    ("variables", &[5, 10, 20, 50, 100, 200]),
+    ("series", &[1, 10, 100, 1000]),
+    ("times", &[100, 1000, 10_000, 100_000]),
+];
+/// Beyond so many values, the paper's training keeps too much to be measured on a small computer.
+const MOST_VALUES_SIMULATED: usize = 1_000_000;
+
+/// What is measured, with the options of `fit` behind it.
+const METHODS: [(&str, &[&str]); 3] = [
+    ("bridge, linear", &["--select", "none", "--ensemble", "1", "--steps", "200"]),
+    (
+        "bridge, linear + neural",
+        &["--select", "none", "--ensemble", "1", "--drift", "linear-and-neural", "--steps", "50"],
+    ),
+    ("simulated, paper's", &["--preset", "paper-lorenz", "--steps", "5"]),
+];
+
+/// Numbers of variables, series and times, and which method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Size {
+    sizes: [usize; 3],
+    method: usize,
+}
+
+impl Size {
+    fn n_values(self) -> usize {
+        self.sizes.iter().product()
+    }
+
+    fn method(self) -> &'static str {
+        METHODS[self.method].0
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    /// `VARIABLES,SERIES,TIMES,METHOD`, the method by its position.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
+        match numbers.as_deref() {
+            Ok(&[variables, series, times, method]) if method < METHODS.len() => {
+                Ok(Self { sizes: [variables, series, times], method })
+            }
+            _ => Err("expected four numbers".to_owned()),
+        }
+    }
+}
+
+/// What one size cost.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Cost {
+    #[serde(flatten)]
+    size: Size,
+    driftgraph: String,
+    program: String,
+    command: String,
+    n_steps: u64,
+    /// Preparation and training.
+    spent: Spent,
+    /// Of the data alone, and of everything; `None` where the system does not tell.
+    bytes_before: Option<u64>,
+    peak_bytes: Option<u64>,
+}
+
+impl Cost {
+    fn seconds_per_step(&self) -> Option<f64> {
+        self.spent.cpu_seconds.map(|seconds| seconds / self.n_steps as f64)
+    }
+
+    fn megabytes(&self) -> Option<f64> {
+        self.peak_bytes.map(|bytes| bytes as f64 / 1e6)
+    }
+}
+
+pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
+    let mut costs: Vec<(&str, Cost)> = Vec::new();
+    for (growing, size) in sizes(args.quick) {
+        costs.push((growing, find_or_measure(size, args, store)?));
+        anyhow::ensure!(!interrupted(), "interrupted; the same command goes on from here");
+    }
+    for (growing, _) in GROWING {
+        let own: Vec<&Cost> =
+            costs.iter().filter(|(name, _)| *name == growing).map(|(_, cost)| cost).collect();
+        if let Some(picture) = picture(growing, &own)? {
+            store.write(&format!("scaling-{growing}.svg"), &picture)?;
+        }
+    }
+    let programs = costs.iter().map(|(_, cost)| cost.program.as_str());
+    let text = format!("{}{}\n{}\n", heading(args), table(&costs), made_by(programs));
+    store.write("table.md", &text)?;
+    store.write("table.csv", &csv(&costs))?;
+    if args.json {
+        let all: Vec<&Cost> = costs.iter().map(|(_, cost)| cost).collect();
+        printer::data(&serde_json::to_string_pretty(&json!({"scaling": all}))?)?;
+    } else {
+        printer::data(&text)?;
+    }
+    printer::note(&format!("pictures and tables are in `{}`", args.out.display()));
+    Ok(())
+}
+
+/// All sizes with the name of what grows.
+fn sizes(quick: bool) -> Vec<(&'static str, Size)> {
+    let mut all = Vec::new();
+    for (place, (growing, numbers)) in GROWING.into_iter().enumerate() {
+        for method in 0..METHODS.len() {
+            let numbers = if quick { &numbers[..2] } else { numbers };
+            for &number in numbers {
+                let mut sizes = if quick { [3, 2, 20] } else { USUAL };
+                sizes[place] = number;
+                let size = Size { sizes, method };
+                let is_simulated = METHODS[method].1.contains(&"--preset");
+                if !is_simulated || size.n_values() < MOST_VALUES_SIMULATED {
+                    all.push((growing, size));
+                }
+            }
+        }
+    }
+    all
+}
+
+fn find_or_measure(size: Size, args: &ExperimentArgs, store: &Store) -> anyhow::Result<Cost> {
+    let settings = json!({"options": METHODS[size.method].1});
+    let input = CellInput {
+        experiment: "scaling",
+        variant: &size.sizes.map(|number| number.to_string()).join("-"),
+        method: size.method(),
+        seed: 0,
+        fingerprint: "",
+        settings: &settings,
+    };
+    let key = input.key();
+    if let Some(cost) = store.find(&key)? {
+        return Ok(cost);
+    }
+    let [variables, series, times] = size.sizes;
+    printer::note(&format!(
+        "{variables} variables, {series} series, {times} times: {}",
+        size.method()
+    ));
+    let numbers = format!("{variables},{series},{times},{}", size.method);
+    let mut child = Command::new(std::env::current_exe().context("cannot find this program")?);
+    child.args(["experiment", "scaling", "--one-size", &numbers, "--out"]).arg(&args.out);
+    if let Some(jobs) = args.jobs {
+        child.args(["--jobs", &jobs.to_string()]);
+    }
+    let output = child.stderr(Stdio::inherit()).output().context("cannot start this program")?;
+    anyhow::ensure!(!interrupted(), "interrupted; the same command goes on from here");
+    anyhow::ensure!(output.status.success(), "the measurement ended with {}", output.status);
+    let cost: Cost = serde_json::from_slice(&output.stdout).context("an unexpected answer")?;
+    store.keep_cell(&key, &cost)?;
+    Ok(cost)
+}
+
+/// Measures one size in this process and prints what it cost.
+pub(super) fn measure_here(size: Size, args: &ExperimentArgs) -> anyhow::Result<()> {
+    let data = data(size)?;
+    let mut line = vec!["driftgraph", "fit", "DATA"];
+    line.extend(METHODS[size.method].1);
+    let posterior = resolve_line(&line)?;
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0));
+    let threads = threads.build().context("cannot start the threads")?;
+    // What making the data took is not part of it.
+    forget_peak();
+    let bytes_before = peak_bytes();
+    let (clock, cpu) = (Instant::now(), cpu_seconds());
+    let n_steps = threads.install(|| n_steps_of(&posterior, &data))?;
+    let (spent, peak_bytes) = (Spent::since(clock, cpu), peak_bytes());
+    let cost = Cost {
+        size,
+        driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
+        program: program()?,
+        command: line.join(" "),
+        n_steps,
+        spent,
+        bytes_before,
+        peak_bytes,
+    };
+    printer::data(&serde_json::to_string(&cost)?)?;
+    Ok(())
+}
+
+/// Fits, and says how many steps that took.
+fn n_steps_of(posterior: &PlannedPosterior, data: &SeriesSet) -> anyhow::Result<u64> {
+    Ok(match posterior {
+        PlannedPosterior::Simulated(_, settings) => {
+            fit(data, settings, &mut Silent)?.counters().steps
+        }
+        PlannedPosterior::Bridge(plan) => {
+            let knowledge = plan.knowledge(data.variables())?;
+            let members = (&plan.settings.base, plan.settings.ensemble);
+            let observer = |_: &SelectEvent<'_>| ControlFlow::Continue(());
+            let ensemble = fit_ensemble(data, &knowledge, members, &observer)?;
+            ensemble.members().iter().map(|member| member.state().step).sum()
+        }
+    })
+}
+
+fn data(Size { sizes: [variables, series, times], .. }: Size) -> anyhow::Result<SeriesSet> {
+    let system = registry::build("linear", &[("variables", variables as f64)], 0)?;
+    let recipe = Recipe {
+        n_series: series,
+        n_points: times,
+        time_range: (0.0, 0.1 * (times - 1) as f64),
+        ..Recipe::usual(system.as_ref(), 0)
+    };
+    Ok(generate(system.as_ref(), &recipe)?.data)
+}
+
+fn table(costs: &[(&str, Cost)]) -> String {
+    let mut text = "| grows | variables | series | times | method | steps | CPU s | CPU ms per step | peak memory, MB |\n\
+                    | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n"
+        .to_owned();
+    let digits = |value: Option<f64>, places: usize| {
+        value.map_or("-".to_owned(), |value| format!("{value:.places$}"))
+    };
+    for (growing, cost) in costs {
+        let [variables, series, times] = cost.size.sizes;
+        let _ = writeln!(
+            text,
+            "| {growing} | {variables} | {series} | {times} | {} | {} | {} | {} | {} |",
+            cost.size.method(),
+            cost.n_steps,
+            digits(cost.spent.cpu_seconds, 2),
+            digits(cost.seconds_per_step().map(|seconds| 1e3 * seconds), 2),
+            digits(cost.megabytes(), 0),
+        );
+    }
+    text
+}
+
+fn csv(costs: &[(&str, Cost)]) -> String {
+    let mut text = "grows,variables,series,times,method,steps,cpu_seconds,peak_bytes\n".to_owned();
+    for (growing, cost) in costs {
+        let [variables, series, times] = cost.size.sizes;
+        let cpu = cost.spent.cpu_seconds.map_or(String::new(), |seconds| seconds.to_string());
+        let bytes = cost.peak_bytes.map_or(String::new(), |bytes| bytes.to_string());
+        let _ = writeln!(
+            text,
+            "{growing},{variables},{series},{times},\"{}\",{},{cpu},{bytes}",
+            cost.size.method(),
+            cost.n_steps
+        );
+    }
+    text
+}
+
+/// Time per step and memory, each method a line; nothing where the system tells neither.
+fn picture(growing: &str, costs: &[&Cost]) -> anyhow::Result<Option<String>> {
+    let place = GROWING.iter().position(|(name, _)| *name == growing).unwrap_or(0);
+    let line = |method: usize, value: &dyn Fn(&Cost) -> Option<f64>| {
+        let own = costs.iter().filter(|cost| cost.size.method == method);
+        let points = own.filter_map(|cost| Some((cost.size.sizes[place] as f64, value(cost)?)));
+        let (times, middle): (Vec<f64>, Vec<f64>) = points.unzip();
+        Band { label: METHODS[method].0.to_owned(), times, middle, ..Band::default() }
+    };
+    let panel = |name: &str, value: &dyn Fn(&Cost) -> Option<f64>| Panel {
+        name: name.to_owned(),
+        bands: (0..METHODS.len())
+            .map(|method| line(method, value))
+            .filter(|band| !band.times.is_empty())
+            .collect(),
+        ..Panel::default()
+    };
+    let panels = vec![
+        panel("CPU seconds per step", &Cost::seconds_per_step),
+        panel("Peak memory, MB", &Cost::megabytes),
+    ];
+    if panels.iter().any(|panel| panel.bands.is_empty()) {
+        return Ok(None);
+    }
+    let others: Vec<String> = (0..3)
+        .filter(|idx| *idx != place)
+        .map(|idx| format!("{} {}", USUAL[idx], GROWING[idx].0))
+        .collect();
+    Ok(Some(bands_svg(&BandChart {
+        title: format!("Cost against the number of {growing}"),
+        subtitle: format!("{}; both axes logarithmic", others.join(", ")),
+        time_label: format!("number of {growing}"),
+        meaning: BandMeaning { middle: "measured", ..BandMeaning::default() },
+        is_log: true,
+        panels,
+    })?))
+}
