@@ -36,6 +36,8 @@ use crate::progress::interrupted;
 
 const DIFFUSION: f64 = 0.01;
 const N_SERIES: usize = 100;
+/// From 0 to 5: gaps of 0.1, which are also the steps of both posteriors.
+const N_POINTS: usize = 51;
 /// New paths of each method.
 const N_PATHS: usize = 1000;
 /// Paths that are drawn.
@@ -65,9 +67,9 @@ impl Learner {
 
     fn title(self) -> &'static str {
         match self {
-            Self::OdeMean => "Mean path of a neural ODE, with the true noise",
+            Self::OdeMean => "Neural ODE: mean path, true noise",
             Self::Simulated => "SCOTCH, simulated posterior",
-            Self::Bridge => "SCOTCH, bridge posterior (our default)",
+            Self::Bridge => "SCOTCH, bridge posterior (default)",
         }
     }
 
@@ -77,13 +79,13 @@ impl Learner {
         if self == Self::Simulated {
             line.push_str(
                 " --preset simulated --learning-rate 0.01 --warmup-steps 20 --kl-warmup-steps 300 \
-                 --sparsity 5 --time-unit as-given --step-size 0.05 --embedding-size 8 \
+                 --sparsity 5 --time-unit as-given --step-size 0.1 --embedding-size 8 \
                  --node-width 32 --hidden-size 32 --context-size 16",
             );
         }
         match (self, quick) {
             (_, true) => line.push_str(" --steps 3"),
-            (Self::Simulated, false) => line.push_str(" --steps 1200"),
+            (Self::Simulated, false) => line.push_str(" --steps 2000"),
             (_, false) => {}
         }
         line.split_whitespace().map(str::to_owned).collect()
@@ -148,7 +150,7 @@ pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
 fn data(seed: u64, quick: bool) -> anyhow::Result<SeriesSet> {
     let system = registry::build("bimodal", &[("noise", DIFFUSION)], seed)?;
     let n_series = if quick { 12 } else { N_SERIES };
-    let recipe = Recipe { n_series, ..Recipe::usual(system.as_ref(), seed) };
+    let recipe = Recipe { n_series, n_points: N_POINTS, ..Recipe::usual(system.as_ref(), seed) };
     Ok(generate(system.as_ref(), &recipe)?.data)
 }
 

@@ -71,7 +71,7 @@ fn chart(
     let size = size.map_or(String::new(), |size| format!(", {size}"));
     BandChart {
         title: format!("{} over training{size}", method.word()),
-        subtitle: "mean over seeds; bands: where 95 % of such means would lie".to_owned(),
+        subtitle: "mean over seeds, with its 95 % confidence interval".to_owned(),
         time_label: if method == Method::ScotchPaper { "epoch" } else { "step" }.to_owned(),
         meaning: BandMeaning { middle: "mean", half: "", most: "95 % band" },
         is_log: false,
@@ -81,7 +81,7 @@ fn chart(
 
 /// Mean and interval wherever every seed has a value.
 ///
-/// A fit that has converged keeps its last value; one that was cut short ends the curve.
+/// A fit that came to its end keeps its last value; one that was cut short ends the curve.
 fn band(name: &str, cells: &[&CellResult], metric: fn(&Moment) -> Option<f64>) -> Option<Band> {
     let mut epochs: Vec<u64> =
         cells.iter().flat_map(|cell| cell.details.history.iter().map(|m| m.epoch)).collect();
@@ -91,8 +91,8 @@ fn band(name: &str, cells: &[&CellResult], metric: fn(&Moment) -> Option<f64>) -
         let history = &cell.details.history;
         let last = history.iter().rfind(|moment| moment.epoch <= epoch)?;
         let goes_on = history.last().is_some_and(|end| end.epoch >= epoch);
-        let stays = cell.details.converged == Some(true);
-        metric(last).filter(|_| goes_on || stays)
+        let ended = cell.details.epochs.is_none_or(|epochs| epochs.reached >= epochs.planned);
+        metric(last).filter(|_| goes_on || ended)
     };
     let mut band = Band { label: name.to_owned(), ..Band::default() };
     let (mut low, mut high) = (Vec::new(), Vec::new());
