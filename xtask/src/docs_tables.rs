@@ -8,83 +8,95 @@ use anyhow::{Context, bail, ensure};
 
 use crate::shell::{root, say};
 
-/// The page with the tables.
-const PAGE: &str = "docs/accuracy.md";
+/// The pages with tables; other markers than those of results belong to other commands.
+const PAGES: [&str; 3] = ["docs/accuracy.md", "docs/speed.md", "README.md"];
 /// The folder of results, one folder per experiment.
 const RESULTS: &str = "results";
 
-/// Writes the tables into the page, or with `check` fails if it does not hold them already.
+/// Writes the tables into the pages, or with `check` fails if they do not hold them already.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
-    let path = root().join(PAGE);
-    let page = fs::read_to_string(&path).with_context(|| format!("cannot read {PAGE}"))?;
     let tables = tables(&root().join(RESULTS))?;
-    let rendered = rendered(&page, &tables)?;
-    if check {
-        if let Some((line, found, wanted)) = first_difference(&page, &rendered) {
-            bail!(
-                "{PAGE} differs from {RESULTS}/ in line {line}; run `cargo xtask docs-tables`\n\
-                 page:    {found}\nresults: {wanted}"
-            );
+    let mut seen = Vec::new();
+    for name in PAGES {
+        let path = root().join(name);
+        let page = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
+        let (rendered, own) = rendered(name, &page, &tables)?;
+        seen.extend(own);
+        if check {
+            if let Some((line, found, wanted)) = first_difference(&page, &rendered) {
+                bail!(
+                    "{name} differs from {RESULTS}/ in line {line}; run `cargo xtask docs-tables`\n\
+                     page:    {found}\nresults: {wanted}"
+                );
+            }
+        } else if page != rendered {
+            fs::write(&path, rendered).with_context(|| format!("cannot write {name}"))?;
         }
-    } else if page != rendered {
-        fs::write(&path, rendered).with_context(|| format!("cannot write {PAGE}"))?;
+    }
+    if let Some(name) = tables.keys().find(|name| !seen.contains(name)) {
+        bail!("no page has a marker `<!-- {name}:begin -->` for {RESULTS}/{name}");
     }
     say(&format!("docs-tables: ok, {} tables with results", tables.len()));
     Ok(())
 }
 
-/// The tables of all experiments that have results, by name.
+/// The tables of all experiments that have results, by name; `overview` puts them together.
 fn tables(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut tables = BTreeMap::new();
     if !folder.is_dir() {
         return Ok(tables);
     }
+    let mut files = vec![("overview".to_owned(), folder.join("overview.md"))];
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let table = path.join("table.md");
-        if let Some(name) = path.file_name().filter(|_| table.is_file()) {
-            let text = fs::read_to_string(&table)?;
-            ensure!(
-                text.starts_with("`driftgraph experiment "),
-                "{} does not begin with the command that makes it",
-                table.display()
-            );
-            ensure!(
-                !text.contains("**Shortened data and training"),
-                "{} was made with `--quick`",
-                table.display()
-            );
-            tables.insert(name.to_string_lossy().into_owned(), text);
-        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push((name, path.join("table.md")));
+    }
+    for (name, table) in files.into_iter().filter(|(_, table)| table.is_file()) {
+        let text = fs::read_to_string(&table)?;
+        ensure!(
+            text.starts_with("`driftgraph experiment "),
+            "{} does not begin with the command that makes it",
+            table.display()
+        );
+        ensure!(
+            !text.contains("**Shortened data and training"),
+            "{} was made with `--quick`",
+            table.display()
+        );
+        tables.insert(name, text);
     }
     Ok(tables)
 }
 
-/// The page with every table between its markers; without results it says how to make them.
-fn rendered(page: &str, tables: &BTreeMap<String, String>) -> anyhow::Result<String> {
+/// A page with every table between its markers, and the names of these tables.
+fn rendered(
+    name: &str,
+    page: &str,
+    tables: &BTreeMap<String, String>,
+) -> anyhow::Result<(String, Vec<String>)> {
     let mut out = String::new();
     let mut rest = page;
     let mut seen = Vec::new();
     while let Some((before, after)) = rest.split_once("<!-- ") {
-        let Some((name, after)) = after.split_once(":begin -->\n") else {
-            bail!("a comment in {PAGE} is no marker `<!-- name:begin -->`");
+        let Some((table, after)) = after.split_once(":begin -->\n") else {
+            bail!("a comment in {name} is no marker `<!-- name:begin -->`");
         };
-        let end = format!("<!-- {name}:end -->");
-        let Some((_, after)) = after.split_once(&end) else {
-            bail!("{PAGE} lacks the marker `{end}`");
+        let end = format!("<!-- {table}:end -->");
+        let Some((old, after)) = after.split_once(&end) else {
+            bail!("{name} lacks the marker `{end}`");
         };
-        let command = format!("driftgraph experiment {name} --out {RESULTS}/{name}");
-        let none = format!("No results yet; they are made by `{command}`.\n");
-        let table = tables.get(name).map_or(none.as_str(), String::as_str);
-        out.extend([before, "<!-- ", name, ":begin -->\n", table.trim_end(), "\n", &end]);
-        seen.push(name);
+        out.extend([before, "<!-- ", table, ":begin -->\n"]);
+        match tables.get(table) {
+            Some(text) => out.extend([text.trim_end(), "\n"]),
+            None => out.push_str(old),
+        }
+        out.push_str(&end);
+        seen.push(table.to_owned());
         rest = after;
     }
     out.push_str(rest);
-    if let Some(name) = tables.keys().find(|name| !seen.contains(&name.as_str())) {
-        bail!("{PAGE} has no marker `<!-- {name}:begin -->` for {RESULTS}/{name}");
-    }
-    Ok(out)
+    Ok((out, seen))
 }
 
 /// The first line in which two texts differ, and what each has there.
@@ -104,39 +116,44 @@ mod tests {
     use super::*;
 
     const PAGE_TEXT: &str = "# Accuracy\n\n<!-- lorenz:begin -->\nold\n<!-- lorenz:end -->\n\nWords.\n\
-                             <!-- netsim:begin -->\n<!-- netsim:end -->\n";
+                             <!-- netsim:begin -->\nmade elsewhere\n<!-- netsim:end -->\n";
 
     fn tables(auroc: &str) -> BTreeMap<String, String> {
         let table = format!("`driftgraph experiment lorenz`\n\n| AUROC |\n| --- |\n| {auroc} |\n");
         BTreeMap::from([("lorenz".to_owned(), table)])
     }
 
+    fn page_of(text: &str, tables: &BTreeMap<String, String>) -> String {
+        rendered("page", text, tables).unwrap().0
+    }
+
     #[test]
     fn tables_stand_between_their_markers_and_nothing_else_changes() {
-        let page = rendered(PAGE_TEXT, &tables("0.781")).unwrap();
+        let (page, seen) = rendered("page", PAGE_TEXT, &tables("0.781")).unwrap();
         assert!(page.starts_with("# Accuracy\n\n<!-- lorenz:begin -->\n`driftgraph experiment"));
         assert!(page.contains("| 0.781 |\n<!-- lorenz:end -->\n\nWords.\n"));
-        assert!(page.contains("No results yet; they are made by `driftgraph experiment netsim"));
+        assert!(page.contains("<!-- netsim:begin -->\nmade elsewhere\n<!-- netsim:end -->"));
         assert!(!page.contains("old"));
+        assert_eq!(seen, ["lorenz", "netsim"]);
         // Doing it again changes nothing.
-        assert_eq!(rendered(&page, &tables("0.781")).unwrap(), page);
+        assert_eq!(page_of(&page, &tables("0.781")), page);
     }
 
     #[test]
     fn a_changed_number_is_found_on_either_side() {
-        let page = rendered(PAGE_TEXT, &tables("0.781")).unwrap();
+        let page = page_of(PAGE_TEXT, &tables("0.781"));
         assert_eq!(first_difference(&page, &page), None);
-        let results_changed = rendered(&page, &tables("0.782")).unwrap();
+        let results_changed = page_of(&page, &tables("0.782"));
         let (line, found, wanted) = first_difference(&page, &results_changed).unwrap();
         assert_eq!((line, found.as_str(), wanted.as_str()), (8, "| 0.781 |", "| 0.782 |"));
         let page_changed = page.replace("0.781", "0.799");
-        let again = rendered(&page_changed, &tables("0.781")).unwrap();
+        let again = page_of(&page_changed, &tables("0.781"));
         assert!(first_difference(&page_changed, &again).is_some());
     }
 
     #[test]
-    fn results_without_a_place_and_places_without_an_end_are_errors() {
-        assert!(rendered("no markers", &tables("0.5")).is_err());
-        assert!(rendered("<!-- lorenz:begin -->\n", &tables("0.5")).is_err());
+    fn places_without_an_end_are_errors() {
+        assert!(rendered("page", "<!-- lorenz:begin -->\n", &tables("0.5")).is_err());
+        assert!(rendered("page", "<!-- lorenz -->\n", &tables("0.5")).is_err());
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod axis;
 pub(crate) mod bands;
 mod colour;
+pub(crate) mod dots;
 pub(crate) mod element;
 pub(crate) mod graph;
 pub(crate) mod heatmap;

@@ -17,6 +17,7 @@ use crate::commands::experiment::Size;
 /// bimodal: paths that part by chance, and what a mean path, the paper's and our fit make of them.
 /// scaling: time and memory of a fit against the number of variables, series and times.
 /// calibration: edge probabilities on simulated sparse linear systems, one per seed.
+/// overview: the tables in DIR/lorenz, DIR/dream3 and so on as one table and one picture.
 ///
 /// Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
 /// and for every cell (data, method, seed) DIR/cells/KEY.json and DIR/edges/KEY.csv. Finished cells
@@ -30,7 +31,8 @@ use crate::commands::experiment::Size;
 Examples:
   driftgraph experiment lorenz --out results/lorenz
   driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
-  driftgraph experiment glycolysis --quick --out try"
+  driftgraph experiment glycolysis --quick --out try
+  driftgraph experiment overview --out results"
 )]
 pub(crate) struct ExperimentArgs {
     /// Which table or figure
@@ -45,7 +47,7 @@ pub(crate) struct ExperimentArgs {
     /// Methods, separated by commas [default: bridge and the simple ones; calibration: bridge]
     #[arg(long, value_name = "A,B,...", value_enum, value_delimiter = ',')]
     pub(crate) methods: Vec<Method>,
-    /// Only data whose name in the table holds this text, e.g. "p = 0.3"; may be repeated
+    /// Only data of this name in the table, or whose names hold this text; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
     /// Also say what the best candidate that bridge tried would have got, judged by the truth
@@ -82,6 +84,7 @@ pub(crate) enum ExperimentName {
     Bimodal,
     Scaling,
     Calibration,
+    Overview,
 }
 
 impl ExperimentName {
@@ -95,6 +98,7 @@ impl ExperimentName {
             Self::Bimodal => "bimodal",
             Self::Scaling => "scaling",
             Self::Calibration => "calibration",
+            Self::Overview => "overview",
         }
     }
 }

@@ -5,6 +5,7 @@ mod calibration;
 mod cell;
 mod curve;
 mod origin;
+mod overview;
 mod pace;
 mod paper_fit;
 mod plan;
@@ -42,6 +43,10 @@ pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<ExitCode> {
         ExperimentName::Scaling => {
             refuse_what_tables_have(args)?;
             scaling::run(args, &Store::create(folder)?)?;
+        }
+        ExperimentName::Overview => {
+            refuse_what_tables_have(args)?;
+            overview::run(args, &Store::open(folder))?;
         }
         _ => {
             let plan = Plan::new(args)?;

@@ -166,6 +166,28 @@ fn training_is_drawn_for_methods_that_train() {
 }
 
 #[test]
+fn tables_are_put_together_in_one() {
+    let sandbox = Sandbox::new();
+    let failed = sandbox.output("experiment overview --out out");
+    let text = String::from_utf8(failed.stderr).unwrap();
+    assert!(text.contains("has no folder with a table, e.g. `out/lorenz`"), "{text}");
+
+    let line = "experiment lorenz --quick --seeds 2 --only 0.3 --methods";
+    sandbox.stdout(&format!("{line} bridge,ridge,var --out out/lorenz"));
+    sandbox.stdout(&format!("{line} scotch-paper --out out/lorenz-paper"));
+    let overview = sandbox.stdout("experiment overview --out out");
+    let row = &rows(&overview, "| Lorenz-96, p = 0.3")[0];
+    let csv = sandbox.read("out/lorenz/table.csv");
+    let auroc: Vec<f64> =
+        column(&csv, "auroc_mean").iter().map(|value| value.parse().unwrap()).collect();
+    // Every other line drops self edges, which the paper keeps.
+    assert!(row[1].starts_with(&format!("{:.3} ±", auroc[0])), "{overview}");
+    assert!(row[5].starts_with(&format!("{:.3} (", auroc[2].max(auroc[4]))), "{overview}");
+    assert!(row[4].ends_with("(epochs 3 of 3)"), "{overview}");
+    assert!(sandbox.read("out/overview.svg").contains("Lorenz-96, p = 0.3"));
+}
+
+#[test]
 fn a_shorter_solver_step_is_a_row_of_its_own() {
     let (table, truth) = small_data(0);
     let sandbox = Sandbox::with("mine/dream3/size100/Ecoli1.csv", table);

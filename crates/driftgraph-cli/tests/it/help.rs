@@ -298,6 +298,7 @@ fn help_of_experiment() {
     bimodal: paths that part by chance, and what a mean path, the paper's and our fit make of them.
     scaling: time and memory of a fit against the number of variables, series and times.
     calibration: edge probabilities on simulated sparse linear systems, one per seed.
+    overview: the tables in DIR/lorenz, DIR/dream3 and so on as one table and one picture.
 
     Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
     and for every cell (data, method, seed) DIR/cells/KEY.json and DIR/edges/KEY.csv. Finished cells
@@ -312,7 +313,7 @@ fn help_of_experiment() {
               Which table or figure
               
               [possible values: lorenz, glycolysis, dream3, netsim, step-size, bimodal, scaling,
-              calibration]
+              calibration, overview]
 
     Options:
           --data <DIR>
@@ -334,7 +335,7 @@ fn help_of_experiment() {
               - var:                 First-order vector autoregression
 
           --only <TEXT>
-              Only data whose name in the table holds this text, e.g. "p = 0.3"; may be repeated
+              Only data of this name in the table, or whose names hold this text; may be repeated
 
           --oracle
               Also say what the best candidate that bridge tried would have got, judged by the truth
@@ -364,6 +365,7 @@ fn help_of_experiment() {
       driftgraph experiment lorenz --out results/lorenz
       driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
       driftgraph experiment glycolysis --quick --out try
+      driftgraph experiment overview --out results
     "#);
 }
 

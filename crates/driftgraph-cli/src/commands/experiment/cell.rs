@@ -194,7 +194,12 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn create(folder: &Path) -> anyhow::Result<Self> {
         make_folder(&folder.join("cells"))?;
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self::open(folder))
+    }
+
+    /// A folder that has no cells of its own.
+    pub(super) fn open(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
     }
 
     /// Where long work is kept on the way.

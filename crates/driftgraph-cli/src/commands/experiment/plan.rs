@@ -110,7 +110,9 @@ impl Plan {
     }
 }
 
-/// Those variants whose name holds one of the texts; all if there is none.
+/// Those variants that are meant by one of the texts; all if there is none.
+///
+/// A text means the variant of that name, or else all whose names hold it.
 fn only(variants: Vec<Variant>, texts: &[String]) -> anyhow::Result<Vec<Variant>> {
     if texts.is_empty() {
         return Ok(variants);
@@ -123,8 +125,16 @@ fn only(variants: Vec<Variant>, texts: &[String]) -> anyhow::Result<Vec<Variant>
             names.join("; ")
         );
     }
-    let asked = |variant: &Variant| texts.iter().any(|text| variant.name.contains(text.as_str()));
+    let means = |text: &String, name: &String| {
+        if names.contains(text) { name == text } else { name.contains(text.as_str()) }
+    };
+    let asked = |variant: &Variant| texts.iter().any(|text| means(text, &variant.name));
     Ok(variants.into_iter().filter(asked).collect())
+}
+
+/// Whether a row averages variants.
+pub(super) fn is_mean(name: &str) -> bool {
+    [LARGE_MEAN, SMALL_MEAN].contains(&name)
 }
 
 /// The paper's figure of a row that averages variants.
@@ -185,7 +195,7 @@ fn variants(name: ExperimentName) -> Vec<Variant> {
             paper: None,
         }],
         ExperimentName::StepSize => step_size(),
-        ExperimentName::Bimodal | ExperimentName::Scaling => Vec::new(),
+        ExperimentName::Bimodal | ExperimentName::Scaling | ExperimentName::Overview => Vec::new(),
     }
 }
 
@@ -315,6 +325,21 @@ mod tests {
         assert!(usual.contains(&Method::Bridge) && !usual.contains(&Method::ScotchPaper));
         let asked = plan("lorenz --methods var,bridge,var --oracle").unwrap().methods;
         assert_eq!(asked, [Method::Var, Method::Bridge, Method::Oracle]);
+    }
+
+    #[test]
+    fn a_name_means_itself_and_a_part_of_names_all_of_them() {
+        let names = |line: &str| -> Vec<String> {
+            plan(line).unwrap().variants.into_iter().map(|variant| variant.name).collect()
+        };
+        // `plan` splits at blanks.
+        assert_eq!(names("lorenz --only 0.3"), ["p = 0.3"]);
+        assert_eq!(names("lorenz --only 0.6 --only 0.3"), ["p = 0.3", "p = 0.6"]);
+        assert_eq!(names("glycolysis --only normalised"), ["normalised"]);
+        assert_eq!(names("dream3 --only Ecoli1").len(), 2);
+        let all = super::variants(ExperimentName::Lorenz);
+        let exact = only(all, &["p = 0".to_owned()]).unwrap();
+        assert_eq!(exact.len(), 1, "and not also those that go on after it");
     }
 
     #[test]

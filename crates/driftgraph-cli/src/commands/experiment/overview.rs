@@ -1,0 +1,183 @@
+//! All tables in a folder at a glance: ours, the paper's and simple methods, as one table and one picture.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context;
+use driftgraph_report::{DotChart, DotRow, dots_svg};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::cell::Store;
+use super::origin::heading;
+use super::plan;
+use crate::args::{ExperimentArgs, ExperimentName, Method};
+use crate::printer;
+
+/// The tables that are put together, with their names.
+const TABLES: [(ExperimentName, &str); 4] = [
+    (ExperimentName::Dream3, "DREAM3"),
+    (ExperimentName::Netsim, "Netsim"),
+    (ExperimentName::Lorenz, "Lorenz-96"),
+    (ExperimentName::Glycolysis, "Glycolysis"),
+];
+
+/// A line of a table for programs.
+#[derive(Debug, Clone, Deserialize)]
+struct Line {
+    data: String,
+    method: String,
+    as_in_the_paper: bool,
+    seeds: u64,
+    auroc_mean: Option<f64>,
+    auroc_sd: Option<f64>,
+    paper_auroc: Option<f64>,
+    paper_auroc_sd: Option<f64>,
+    note: String,
+}
+
+/// One data set with everything known about it.
+#[derive(Debug)]
+struct Row {
+    name: String,
+    /// By method.
+    lines: BTreeMap<String, Line>,
+}
+
+pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
+    let rows = rows(&args.out)?;
+    anyhow::ensure!(
+        !rows.is_empty(),
+        "`{}` has no folder with a table, e.g. `{}/lorenz`; `driftgraph experiment lorenz` makes one",
+        args.out.display(),
+        args.out.display()
+    );
+    store.write("overview.svg", &picture(&rows)?)?;
+    let text = format!("{}{}", heading(args), markdown(&rows));
+    store.write("overview.md", &text)?;
+    if args.json {
+        let all: Vec<Value> = rows.iter().map(in_json).collect();
+        printer::data(&serde_json::to_string_pretty(&json!({"overview": all}))?)?;
+    } else {
+        printer::data(&text)?;
+    }
+    printer::note(&format!("picture and table are in `{}`", args.out.display()));
+    Ok(())
+}
+
+/// Data sets in the order of the tables; `lorenz-paper` beside `lorenz` holds the runs of `scotch-paper`.
+fn rows(folder: &Path) -> anyhow::Result<Vec<Row>> {
+    let mut rows: Vec<Row> = Vec::new();
+    for (experiment, name) in TABLES {
+        for suffix in ["", "-paper"] {
+            let file = folder.join(format!("{}{suffix}", experiment.word())).join("table.csv");
+            if !file.is_file() {
+                continue;
+            }
+            let unusable = || format!("`{}` is no table of this program", file.display());
+            let mut table = csv::Reader::from_path(&file).with_context(unusable)?;
+            for line in table.deserialize::<Line>() {
+                let line = line.with_context(unusable)?;
+                // Networks count in their mean.
+                let is_part = experiment == ExperimentName::Dream3 && !plan::is_mean(&line.data);
+                if line.as_in_the_paper && !is_part {
+                    let name = format!("{name}, {}", line.data);
+                    let row = match rows.iter_mut().position(|row| row.name == name) {
+                        Some(position) => &mut rows[position],
+                        None => {
+                            rows.push(Row { name, lines: BTreeMap::new() });
+                            rows.last_mut().expect("a row was added")
+                        }
+                    };
+                    row.lines.insert(line.method.clone(), line);
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+const SIMPLE: [Method; 3] = [Method::PartialCorrelation, Method::Ridge, Method::Var];
+
+impl Row {
+    fn line(&self, method: Method) -> Option<&Line> {
+        self.lines.get(method.word())
+    }
+
+    fn auroc(&self, method: Method) -> Option<(f64, Option<f64>)> {
+        let line = self.line(method)?;
+        Some((line.auroc_mean?, line.auroc_sd))
+    }
+
+    fn paper(&self) -> Option<(f64, Option<f64>)> {
+        let line = self.lines.values().find(|line| line.paper_auroc.is_some())?;
+        Some((line.paper_auroc?, line.paper_auroc_sd))
+    }
+
+    /// The best of the simple methods.
+    fn simple(&self) -> Option<(Method, f64)> {
+        let all = SIMPLE.into_iter().filter_map(|method| Some((method, self.auroc(method)?.0)));
+        all.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+fn markdown(rows: &[Row]) -> String {
+    let mut text = "| AUROC | ours (`bridge`) | seeds | the paper's figure | its method here (`scotch-paper`) | best simple method | best candidate by the truth |\n\
+                    | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        .to_owned();
+    let shown = |value: Option<(f64, Option<f64>)>| match value {
+        Some((mean, Some(deviation))) => format!("{mean:.3} ± {deviation:.3}"),
+        Some((mean, None)) => format!("{mean:.3}"),
+        None => "-".to_owned(),
+    };
+    for row in rows {
+        let simple = row
+            .simple()
+            .map_or("-".to_owned(), |(method, auroc)| format!("{auroc:.3} ({})", method.word()));
+        let scotch = match row.line(Method::ScotchPaper) {
+            Some(line) => format!("{} ({})", shown(row.auroc(Method::ScotchPaper)), line.note),
+            None => "-".to_owned(),
+        };
+        let seeds = row.line(Method::Bridge).map_or("-".to_owned(), |line| line.seeds.to_string());
+        let _ = writeln!(
+            text,
+            "| {} | {} | {seeds} | {} | {scotch} | {simple} | {} |",
+            row.name,
+            shown(row.auroc(Method::Bridge)),
+            shown(row.paper()),
+            shown(row.auroc(Method::Oracle)),
+        );
+    }
+    text
+}
+
+fn picture(rows: &[Row]) -> anyhow::Result<String> {
+    let row = |row: &Row| DotRow {
+        name: row.name.clone(),
+        values: vec![row.auroc(Method::Bridge), row.paper(), row.auroc(Method::ScotchPaper)],
+        background: SIMPLE.into_iter().filter_map(|method| Some(row.auroc(method)?.0)).collect(),
+    };
+    Ok(dots_svg(&DotChart {
+        title: "How well edges are ranked".to_owned(),
+        subtitle: "AUROC, mean over seeds with deviation; 0.5 is a coin".to_owned(),
+        axis_label: "AUROC".to_owned(),
+        methods: ["driftgraph, default settings", "the paper's figure", "its method, run here"]
+            .map(str::to_owned)
+            .into(),
+        background_label: "simple methods".to_owned(),
+        rows: rows.iter().map(row).collect(),
+    })?)
+}
+
+fn in_json(row: &Row) -> Value {
+    let mean = |method: Method| row.auroc(method).map(|(mean, _)| mean);
+    json!({
+        "data": row.name,
+        "bridge": mean(Method::Bridge),
+        "paper": row.paper().map(|(mean, _)| mean),
+        "scotch_paper": mean(Method::ScotchPaper),
+        "simple": row.simple().map(|(_, auroc)| auroc),
+        "oracle": mean(Method::Oracle),
+    })
+}
