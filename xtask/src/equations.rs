@@ -1,14 +1,18 @@
-//! Keeps the tags of equations in the code and the table in `paper/EQUATIONS.md` true to each other.
+//! Keeps the tags of equations in the code, the table in `paper/EQUATIONS.md` and the page that explains them
+//! true to each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use crate::shell::{root, say};
+use crate::shell::{files_below, root, say};
 
-/// Fails if a tag is missing from the table, or a row's file does not carry its tag.
+/// The page that explains every equation of the table.
+const PAGE: &str = "docs/how-it-works.md";
+
+/// Fails if a tag is missing from the table, or a row's file or the page does not carry its tag.
 pub(crate) fn check() -> anyhow::Result<()> {
     let table = read("paper/EQUATIONS.md")?;
     let deviations = read("paper/DEVIATIONS.md")?;
@@ -18,18 +22,7 @@ pub(crate) fn check() -> anyhow::Result<()> {
     for path in sources()? {
         let text = fs::read_to_string(&path)?;
         for tag in tags(&text) {
-            match rows.iter().find(|row| row.number == tag.number) {
-                None => problems.push(format!("{}: Eq. {} has no row", path.display(), tag.number)),
-                Some(row) if tag.label.as_ref().is_some_and(|label| *label != row.label) => {
-                    problems.push(format!(
-                        "{}: Eq. {} is `{}`",
-                        path.display(),
-                        tag.number,
-                        row.label
-                    ));
-                }
-                Some(_) => {}
-            }
+            problems.extend(tag.problem(&rows).map(|why| format!("{}: {why}", path.display())));
             tagged.entry(path.clone()).or_default().insert(tag.number);
         }
         for name in deviation_tags(&text) {
@@ -46,11 +39,12 @@ pub(crate) fn check() -> anyhow::Result<()> {
             }
         }
     }
+    problems.extend(page_problems(&read(PAGE)?, &rows));
     if problems.is_empty() {
         say(&format!("equations: ok, {} rows", rows.len()));
         return Ok(());
     }
-    bail!("paper/EQUATIONS.md and the code disagree:\n{}", problems.join("\n"))
+    bail!("paper/EQUATIONS.md, the code and {PAGE} disagree:\n{}", problems.join("\n"))
 }
 
 fn read(path: &str) -> anyhow::Result<String> {
@@ -87,6 +81,30 @@ struct Tag {
     label: Option<String>,
 }
 
+impl Tag {
+    /// Why the table does not have it.
+    fn problem(&self, rows: &[Row]) -> Option<String> {
+        match rows.iter().find(|row| row.number == self.number) {
+            None => Some(format!("Eq. {} has no row", self.number)),
+            Some(row) if self.label.as_ref().is_some_and(|label| *label != row.label) => {
+                Some(format!("Eq. {} is `{}`", self.number, row.label))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// Tags of the page that the table does not have, and rows that the page does not explain.
+fn page_problems(page: &str, rows: &[Row]) -> Vec<String> {
+    let tags = tags(page);
+    let unknown = tags.iter().filter_map(|tag| tag.problem(rows));
+    let explained =
+        |row: &Row| tags.iter().any(|tag| tag.number == row.number && tag.label.is_some());
+    let missing = rows.iter().filter(|row| !explained(row));
+    let missing = missing.map(|row| format!("Eq. {} ({}) is not explained", row.number, row.label));
+    unknown.chain(missing).map(|why| format!("{PAGE}: {why}")).collect()
+}
+
 /// All `Eq. 14` and `Eq. 14 (eq: u)` of a text.
 fn tags(text: &str) -> Vec<Tag> {
     let after = text.split("Eq. ").skip(1);
@@ -115,23 +133,30 @@ fn deviation_tags(text: &str) -> Vec<String> {
 fn sources() -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(root().join("crates"))? {
-        collect(&entry?.path().join("src"), &mut files)?;
+        files.extend(files_below(&entry?.path().join("src"), "rs")?);
     }
     files.sort();
     Ok(files)
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    if !folder.is_dir() {
-        return Ok(());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str =
+        "| Eq. 4 | `eq: step` | a step | `a.rs` |\n| Eq. 7 | `eq: prior` | p | `b.rs` |\n";
+
+    #[test]
+    fn a_page_that_explains_every_row_is_fine() {
+        let page = "z = 1   Eq. 4 (eq: step)\nEq. 7 (eq: prior), and Eq. 4 again";
+        assert!(page_problems(page, &rows_of(TABLE)).is_empty());
     }
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            files.push(path);
-        }
+
+    #[test]
+    fn unknown_numbers_wrong_labels_and_missing_rows_are_told() {
+        let problems = page_problems("Eq. 5, Eq. 4 (eq: stop), Eq. 7", &rows_of(TABLE));
+        let wanted =
+            ["Eq. 5 has no row", "Eq. 4 is `eq: step`", "Eq. 7 (eq: prior) is not explained"];
+        assert_eq!(problems, wanted.map(|why| format!("{PAGE}: {why}")));
     }
-    Ok(())
 }

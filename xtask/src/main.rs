@@ -10,6 +10,7 @@ mod bench_python;
 mod bench_simulate;
 mod bench_step;
 mod browser;
+mod docs;
 mod docs_tables;
 mod equations;
 mod fuzz;
@@ -36,8 +37,10 @@ enum Command {
     Browser,
     /// Check the Python package alone: tests, types, examples, notebooks
     Python,
-    /// Check that code and paper/EQUATIONS.md name the same equations
+    /// Check that code, paper/EQUATIONS.md and docs/how-it-works.md name the same equations
     Equations,
+    /// Check that every link of the documentation leads somewhere
+    Docs,
     /// Copy the tables of results/ into docs/accuracy.md
     DocsTables {
         /// Change nothing; fail if they differ
@@ -64,6 +67,7 @@ fn main() -> anyhow::Result<()> {
         Command::Browser => browser::check_alone(),
         Command::Python => python::check_alone(),
         Command::Equations => equations::check(),
+        Command::Docs => docs::check(),
         Command::DocsTables { check } => docs_tables::run(check),
         Command::Fuzz { minutes, target } => fuzz::fuzz(minutes, target.as_deref()),
         Command::Bench(benchmark) => bench::run(benchmark),

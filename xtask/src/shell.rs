@@ -1,5 +1,6 @@
-//! Running other programs from the root of the workspace.
+//! Running other programs from the root of the workspace, and finding its files.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -40,6 +41,24 @@ pub(crate) fn run(what: &str, command: &mut Command) -> anyhow::Result<()> {
     }
     say(&format!("{what}: ok, {:.0} s", start.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// All files below a folder whose names have an ending, sorted; none where there is no folder.
+pub(crate) fn files_below(folder: &Path, ending: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    if !folder.is_dir() {
+        return Ok(files);
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(files_below(&path, ending)?);
+        } else if path.extension().is_some_and(|found| found == ending) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Whether a program runs and succeeds, its output thrown away.

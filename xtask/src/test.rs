@@ -1,7 +1,7 @@
 //! Every check there is, in the order in which they are likely to fail.
 
 use crate::shell::{cargo, root, run, say};
-use crate::{browser, docs_tables, equations, licences, python};
+use crate::{browser, docs, docs_tables, equations, licences, python};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
@@ -10,6 +10,7 @@ pub(crate) fn run_checks() -> anyhow::Result<()> {
         ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
     equations::check()?;
     docs_tables::run(true)?;
+    docs::check()?;
     run("lints", &mut cargo(&lints))?;
     tell_benchmark_data();
     run("tests", &mut cargo(&["test", "--workspace", "--all-features"]))?;

@@ -4,6 +4,7 @@ mod asking;
 mod baseline;
 mod check;
 mod demo;
+mod docs;
 mod errors;
 mod experiment;
 mod faults;
