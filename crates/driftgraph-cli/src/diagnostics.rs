@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use driftgraph_core::fitted::error::FittedError;
+use driftgraph_core::fitted::expression::Trouble;
 use driftgraph_data::{DataErrors, RunError};
 use driftgraph_run::JobError;
 
@@ -74,7 +75,13 @@ fn asking_hint(error: &anyhow::Error) -> Option<&'static str> {
         FittedError::NotIdempotent(_) => {
             "let each variable depend only on variables that are not assigned, or assigned before it"
         }
-        FittedError::Expression(_) => "quote names with other characters: `gene 1` = 0.5",
+        FittedError::Expression(error) => match error.problem {
+            Trouble::DivisionByZero | Trouble::NotFinite { .. } => {
+                "guard it, e.g. with max(x, 0.001); the formula is tried on many states"
+            }
+            Trouble::UnknownFunction { .. } | Trouble::WrongArguments { .. } => return None,
+            _ => "quote names with other characters: `gene 1` = 0.5",
+        },
         FittedError::MilsteinWithInstant => "use `--scheme euler-maruyama`",
         FittedError::OutsideSeries { .. } => "times after a series are a matter of `forecast`",
         _ => return None,

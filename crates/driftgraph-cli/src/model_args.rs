@@ -121,7 +121,7 @@ pub(crate) struct GraphArgs {
     /// So many of the most probable edges
     #[arg(long, value_name = "K")]
     pub(crate) top: Option<usize>,
-    /// Write the edges in a format of other programs instead of a table to read
+    /// Write the edges in a format of other programs [default: by the name of --out, else a table]
     #[arg(long, value_enum, value_name = "F")]
     pub(crate) format: Option<FormatArg>,
     /// File for the edges [default: standard output]

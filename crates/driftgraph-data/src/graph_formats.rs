@@ -27,6 +27,22 @@ pub enum GraphFormat {
 }
 
 impl GraphFormat {
+    /// The format that a file's name asks for; `None` where it could be any.
+    pub fn of_file(path: &std::path::Path) -> Option<Self> {
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match ending.as_str() {
+            "csv" => Self::Csv,
+            "dot" | "gv" => Self::Dot,
+            "graphml" => Self::GraphMl,
+            "gexf" => Self::Gexf,
+            "cyjs" => Self::Cytoscape,
+            "json" => Self::Json,
+            _ => return None,
+        })
+    }
+}
+
+impl GraphFormat {
     /// All formats.
     pub const ALL: [Self; 7] = [
         Self::Csv,

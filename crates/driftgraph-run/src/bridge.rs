@@ -5,7 +5,9 @@ use std::fs;
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::bridge::{BridgeError, BridgeFit, BridgeSettings, BridgeState};
-use driftgraph_core::train::select::{EnsembleFit, FitName, Selection, fit_ensemble, select};
+use driftgraph_core::train::select::{
+    EnsembleFit, FitName, HeldOutUnit, Selection, fit_ensemble, select,
+};
 use driftgraph_data::whole_file::write_whole;
 use serde_json::json;
 
@@ -44,8 +46,15 @@ pub(crate) fn run(work: &Work<'_>, plan: &BridgePlan) -> Result<FinishedRun, Job
     let fitted = fit_ensemble(data, &knowledge, members, &follower);
     let ending = follower.ending()?;
     let elapsed = follower.elapsed();
-    let learned =
-        |ensemble: &EnsembleFit| learned((ensemble, &knowledge), work, selection.as_ref(), ending);
+    let not_compared = plan.select && selection.is_none();
+    let learned = |ensemble: &EnsembleFit| {
+        let mut learned = learned((ensemble, &knowledge), work, selection.as_ref(), ending);
+        if not_compared {
+            let remark = "the time was too short to compare models: the plain one was taken";
+            learned.remarks.push(remark.to_owned());
+        }
+        learned
+    };
     match fitted {
         Ok(ensemble) => {
             let finished = learned(&ensemble).save(work, ending, ending.name(), elapsed)?;
@@ -163,8 +172,12 @@ fn remarks(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending
     if let Some(selection) = selection {
         for candidate in &selection.candidates {
             let gain = candidate.gain.map_or_else(String::new, |gain| {
+                let unit = match selection.unit {
+                    Some(HeldOutUnit::TimeBlock) => "block of time",
+                    _ => "series",
+                };
                 format!(
-                    ": {:+.1} nats per held-out series (standard error {:.1})",
+                    ": {:+.1} nats per held-out {unit} (standard error {:.1})",
                     gain.mean, gain.standard_error
                 )
             });

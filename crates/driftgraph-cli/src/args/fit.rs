@@ -171,8 +171,9 @@ pub(crate) enum DensityArg {
 }
 
 fn preset(name: &str) -> Result<String, String> {
-    if name != BRIDGE {
-        name.parse::<Preset>().map_err(|error| error.to_string())?;
+    if name != BRIDGE && name.parse::<Preset>().is_err() {
+        let known = Preset::ALL.map(|preset| format!("`{}`", preset.name()));
+        return Err(format!("expected `{BRIDGE}`, {}", known.join(", ")));
     }
     Ok(name.to_owned())
 }

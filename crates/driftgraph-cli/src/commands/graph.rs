@@ -47,7 +47,8 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
         let picture = graph_picture(&names, &edges, &title)?;
         write_file(file, |out| out.write_all(picture.as_bytes()))?;
     }
-    let format = args.format.map(GraphFormat::from);
+    let by_name = args.out.as_deref().and_then(GraphFormat::of_file);
+    let format = args.format.map(GraphFormat::from).or(by_name);
     if let Some(file) = &args.out {
         let text = graph_text(&names, &edges, format.unwrap_or(GraphFormat::Csv));
         write_file(file, |out| out.write_all(text.as_bytes()))?;

@@ -52,7 +52,9 @@ pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
             });
             return Ok(printer::data(&serde_json::to_string_pretty(&object)?)?);
         }
-        printer::data(&ranking(&effect, settings.n_paths))?;
+        if effect.ranking.iter().any(|one| one.changed) {
+            printer::data(&ranking(&effect, settings.n_paths))?;
+        }
         tell_unchanged(&effect);
         Ok(())
     })?;

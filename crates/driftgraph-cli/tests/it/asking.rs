@@ -45,7 +45,7 @@ fn a_graph_is_written_in_every_format() {
     }
     let top = sandbox.stdout("graph bridge --top 2 --format csv");
     assert_eq!(text(&top).len(), 3);
-    sandbox.stdout("graph bridge --top 4 --format graphml --out g.graphml --svg g.svg");
+    sandbox.stdout("graph bridge --top 4 --out g.graphml --svg g.svg");
     assert!(sandbox.read("g.graphml").contains("<edge id=\"e3\""));
     assert!(sandbox.read("g.svg").starts_with("<svg"));
     let all = sandbox.json("graph bridge --threshold 0 --json");

@@ -246,6 +246,20 @@ fn a_time_budget_ends_the_fit_and_keeps_what_was_learned() {
     assert!(run.join("edges.csv").exists());
 }
 
+#[test]
+fn settings_that_cannot_be_compared_in_time_are_not_chosen() {
+    let (folder, data) = linear_system();
+    let (run, table) = (folder.path().join("run"), data.join("data.csv"));
+    let output = Command::new(env!("CARGO_BIN_EXE_driftgraph"))
+        .args(["fit", table.to_str().unwrap(), "--out", run.to_str().unwrap()])
+        .args(["--time-budget", "1ms"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told = format!("{}{}", stderr(&output), String::from_utf8_lossy(&output.stdout));
+    assert!(told.contains("the time was too short to compare models"), "{told}");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_the_fit_and_keeps_what_was_learned() {

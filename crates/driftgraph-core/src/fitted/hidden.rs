@@ -10,6 +10,7 @@ use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
 use crate::SeriesSet;
 use crate::posterior::batch::{BatchObjective, BatchTask};
 use crate::posterior::plan::PlannedSeries;
+use crate::posterior::workspace::ChunkWorkspace;
 use crate::train::noise::StepNoise;
 
 /// Hidden paths of all series.
@@ -206,8 +207,11 @@ fn sample(
     let drawn: Vec<Vec<Vec<f64>>> = (0..n_samples)
         .into_par_iter()
         .map_init(
-            || BatchObjective::new(fit.model().clone(), plans.clone()),
-            |objective, sample| {
+            || {
+                let objective = BatchObjective::new(fit.model().clone(), plans.clone());
+                (objective, ChunkWorkspace::default())
+            },
+            |(objective, work), sample| {
                 let noise = StepNoise::new(seed, sample as u64);
                 let path = |series: usize| {
                     let task = BatchTask {
@@ -216,7 +220,7 @@ fn sample(
                         noise: &noise,
                         kl_weight: 1.0,
                     };
-                    let work = objective.inspect(task);
+                    objective.draw(task, work);
                     let n = work.layout.n_state_rows() * model.n_variables();
                     let mut states: Vec<f64> =
                         work.states[..n].iter().map(|&value| f64::from(value)).collect();

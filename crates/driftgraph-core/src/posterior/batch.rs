@@ -145,22 +145,32 @@ impl<R: Real> BatchObjective<R> {
 
     /// Runs one chunk and hands out its workspace, to look at what happened inside.
     pub fn inspect(&mut self, task: BatchTask<'_, R>) -> ChunkWorkspace<R> {
+        let mut work = ChunkWorkspace::default();
+        let mut gradient = std::mem::take(&mut self.gradient);
+        gradient.fill(R::ZERO);
+        self.one_chunk(task).run(&mut work, &mut gradient);
+        self.gradient = gradient;
+        work
+    }
+
+    /// Draws the paths of one chunk into a workspace, without terms and gradients.
+    pub fn draw(&mut self, task: BatchTask<'_, R>, work: &mut ChunkWorkspace<R>) {
+        self.one_chunk(task).draw(work);
+    }
+
+    /// The whole batch as one chunk.
+    fn one_chunk<'a>(&'a mut self, task: BatchTask<'a, R>) -> Chunk<'a, R> {
         self.model.prepare(task.parameters, &mut self.shared);
         self.sort(task.batch);
-        let weights = LossWeights { series: 1.0, kl: task.kl_weight, graph_sample: 1.0 };
-        let chunk = Chunk {
+        Chunk {
             model: &self.model,
             parameters: task.parameters,
             shared: &self.shared,
             plans: &self.plans,
             series: &self.order,
             noise: task.noise,
-            weights,
-        };
-        let mut work = ChunkWorkspace::default();
-        self.gradient.fill(R::ZERO);
-        chunk.run(&mut work, &mut self.gradient);
-        work
+            weights: LossWeights { series: 1.0, kl: task.kl_weight, graph_sample: 1.0 },
+        }
     }
 
     /// Orders the batch by falling number of steps, so that chunks hold series of like length.

@@ -68,6 +68,18 @@ pub struct Chunk<'a, R> {
 impl<R: Real> Chunk<'_, R> {
     /// Draws paths, adds the loss' gradient to `grads` and returns the chunk's terms.
     pub fn run(&self, work: &mut ChunkWorkspace<R>, grads: &mut [R]) -> ChunkSums {
+        let mut sums = self.draw(work);
+        self.observe(work, grads, &mut sums);
+        self.compare_with_prior(work, grads, &mut sums);
+        self.reverse_path(work, grads);
+        self.reverse_initial_states(work, grads, &mut sums);
+        self.reverse_encoder(work, grads);
+        self.reverse_graphs(work, grads);
+        sums
+    }
+
+    /// Draws paths, and returns what their graphs add to the terms.
+    pub fn draw(&self, work: &mut ChunkWorkspace<R>) -> ChunkSums {
         work.layout.arrange(self.plans, self.series);
         work.resize(self.model, self.series.len());
         let mut sums = ChunkSums::default();
@@ -75,12 +87,6 @@ impl<R: Real> Chunk<'_, R> {
         self.encode(work);
         self.draw_initial_states(work);
         self.simulate(work);
-        self.observe(work, grads, &mut sums);
-        self.compare_with_prior(work, grads, &mut sums);
-        self.reverse_path(work, grads);
-        self.reverse_initial_states(work, grads, &mut sums);
-        self.reverse_encoder(work, grads);
-        self.reverse_graphs(work, grads);
         sums
     }
 

@@ -267,9 +267,9 @@ fn predict_fold(
     let mut log_likelihoods = vec![None; n_units];
     let standardised = trainer.standardizer().apply(&held_out);
     let step_size = settings.step_size.map_or_else(|| default_step_size(&train_data), Ok)?;
-    // A candidate that cannot be fitted predicts nothing, and so cannot win; and a fold of single rows
-    // has no step to predict.
-    if stop != StopReason::Diverged
+    // A candidate that cannot be fitted, or not in time, predicts nothing, and so cannot win; and a fold of
+    // single rows has no step to predict.
+    if trained.ended_by_itself()
         && let Ok(layout) = BridgeLayout::new(&standardised, step_size)
     {
         let dynamics = dynamics::of_trainer(trainer);
