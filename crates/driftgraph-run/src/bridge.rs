@@ -4,6 +4,7 @@ use std::fs;
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
+use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
 use driftgraph_core::train::bridge::{BridgeError, BridgeFit, BridgeSettings, BridgeState};
 use driftgraph_core::train::select::{
     EnsembleFit, FitName, HeldOutUnit, Selection, fit_ensemble, select,
@@ -188,6 +189,12 @@ fn remarks(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending
             Some(_) => format!("chose {chosen}"),
             None => format!("the data are too few to compare models: {chosen}"),
         });
+    }
+    let settings = ensemble.members()[0].trainer().settings().get();
+    if settings.instantaneous && settings.innovations == InnovationLaw::Gaussian {
+        let remark = "effects within a step count in both directions: `probability_lagged` tells them \
+                      apart, and a smaller `--step-size` may do without them";
+        remarks.push(remark.to_owned());
     }
     let n_undone: u64 = ensemble.members().iter().map(|fit| fit.state().n_undone).sum();
     if n_undone > 0 {
