@@ -11,7 +11,7 @@ use crate::ReportError;
 const ROW: f64 = 26.0;
 const WIDTH: f64 = 420.0;
 const FONT: f64 = 13.0;
-const LONGEST_NAME: f64 = 220.0;
+const LONGEST_NAME: f64 = 280.0;
 /// Colours of the methods, in their order (palette of Okabe and Ito 2008).
 const COLOURS: [&str; 4] = [colour::POSITIVE, colour::NEGATIVE, "#009e73", "#cc79a7"];
 
