@@ -129,7 +129,14 @@ fn only(variants: Vec<Variant>, texts: &[String]) -> anyhow::Result<Vec<Variant>
         if names.contains(text) { name == text } else { name.contains(text.as_str()) }
     };
     let asked = |variant: &Variant| texts.iter().any(|text| means(text, &variant.name));
-    Ok(variants.into_iter().filter(asked).collect())
+    let (mut kept, left_out): (Vec<Variant>, Vec<Variant>) = variants.into_iter().partition(asked);
+    // The mean of some networks is not that of all.
+    for variant in &mut kept {
+        if left_out.iter().any(|other| other.group == variant.group) {
+            variant.group = None;
+        }
+    }
+    Ok(kept)
 }
 
 /// Whether a row averages variants.
@@ -337,6 +344,10 @@ mod tests {
         assert_eq!(names("lorenz --only 0.6 --only 0.3"), ["p = 0.3", "p = 0.6"]);
         assert_eq!(names("glycolysis --only normalised"), ["normalised"]);
         assert_eq!(names("dream3 --only Ecoli1").len(), 2);
+        let groups = |line: &str| {
+            plan(line).unwrap().variants.iter().filter(|one| one.group.is_some()).count()
+        };
+        assert_eq!((groups("dream3 --only Ecoli1"), groups("dream3 --only 100")), (0, 5));
         let all = super::variants(ExperimentName::Lorenz);
         let exact = only(all, &["p = 0".to_owned()]).unwrap();
         assert_eq!(exact.len(), 1, "and not also those that go on after it");
