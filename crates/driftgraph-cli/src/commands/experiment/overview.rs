@@ -87,14 +87,12 @@ fn rows(folder: &Path) -> anyhow::Result<Vec<Row>> {
                 let is_asked = only.is_none_or(|method| method.word() == line.method);
                 if line.as_in_the_paper && !is_part && is_asked {
                     let name = format!("{name}, {}", line.data);
-                    let row = match rows.iter_mut().position(|row| row.name == name) {
-                        Some(position) => &mut rows[position],
-                        None => {
-                            rows.push(Row { name, lines: BTreeMap::new() });
-                            rows.last_mut().expect("a row was added")
-                        }
-                    };
-                    row.lines.insert(line.method.clone(), line);
+                    let known = rows.iter().position(|row| row.name == name);
+                    let position = known.unwrap_or(rows.len());
+                    if known.is_none() {
+                        rows.push(Row { name, lines: BTreeMap::new() });
+                    }
+                    rows[position].lines.insert(line.method.clone(), line);
                 }
             }
         }
