@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use driftgraph_report::{
-    EdgeSelection, EffectSign, GraphOptions, LearnedEdges, ReportError, graph_svg, heatmap_svg,
+    BandChart, EdgeSelection, EffectSign, GraphOptions, LearnedEdges, Panel, ReportError,
+    bands_svg, graph_svg, heatmap_svg,
 };
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
@@ -255,4 +256,20 @@ proptest! {
         prop_assert_eq!(of_class(&svg, "missed").len(), missed);
         prop_assert_eq!(of_class(&svg, "node").len(), n);
     }
+}
+
+fn paths_of(values: &[f64], is_log: bool) -> BandChart {
+    let path = values.iter().enumerate().map(|(idx, &value)| (idx as f64 + 1.0, value)).collect();
+    let panel = Panel { name: "x".into(), paths: vec![path], ..Panel::default() };
+    BandChart { is_log, panels: vec![panel], ..BandChart::default() }
+}
+
+#[test]
+fn only_positive_numbers_have_a_place_on_logarithmic_axes() {
+    let zero = bands_svg(&paths_of(&[1.0, 0.0], true));
+    assert!(matches!(zero, Err(ReportError::NotFinite { value: 0.0, .. })), "{zero:?}");
+    assert!(bands_svg(&paths_of(&[1.0, 0.0], false)).is_ok());
+    let line = |is_log| bands_svg(&paths_of(&[1.0, 10.0, 100.0], is_log)).unwrap();
+    assert_eq!(line(true).matches("stroke-width=\"0.8\"").count(), 1);
+    assert_ne!(line(true), line(false));
 }
