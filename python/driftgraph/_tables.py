@@ -29,6 +29,8 @@ class Parts:
     values: list[Floats]
     unit: str = "given"
     origin: str | None = None
+    #: True graph, row = source, where it is known.
+    truth: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

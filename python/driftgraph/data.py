@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _native
 from ._optional import comes_from, need
-from ._tables import Columns, Floats, Parts, counted_times, from_columns, groups, sorted_series
+from ._sources import (
+    from_anndata,
+    from_arrays,
+    from_netsim,
+    from_one_array,
+    from_xarray,
+    pandas_columns,
+)
+from ._tables import Columns, Floats, Parts, from_columns
 from .errors import DataError
 
 if TYPE_CHECKING:
@@ -116,16 +124,8 @@ class Dataset:
         >>> Dataset.from_pandas(df).observed[0].tolist()
         [[True, True], [False, True], [True, True]]
         """
-        if any(name is not None for name in df.index.names):
-            df = df.reset_index()
-        elif df.index.dtype.kind in "Mm" and time is None:
-            df = df.rename_axis("time").reset_index()
-        names = [str(name) for name in df.columns]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"two columns are called `{twice}`", variable=twice)
-        columns = {name: _pandas_column(df.iloc[:, idx]) for idx, name in enumerate(names)}
-        return cls._of(from_columns(Columns(names, columns), time, series, variables, duplicates, long))
+        frame = pandas_columns(df, time)
+        return cls._of(from_columns(frame, time, series, variables, duplicates, long))
 
     @classmethod
     def from_polars(
@@ -169,40 +169,8 @@ class Dataset:
         [3, 4]
         """
         if isinstance(X, np.ndarray) and X.ndim == 2:
-            return cls._from_one_array(X, times, series, names, observed, duplicates)
-        tables = [_table(one, idx) for idx, one in enumerate(X)]  # type: ignore[arg-type]
-        if not tables:
-            raise DataError("there are no series")
-        own_times = _times_of(tables, times)
-        if observed is not None:
-            tables = [_masked(table, mask) for table, mask in zip(tables, observed)]  # type: ignore[arg-type]
-        labels = [str(one) for one in series] if series is not None else _numbered("series-", len(tables))
-        return cls(_names(names, tables[0].shape[1]), labels, own_times, tables)
-
-    @classmethod
-    def _from_one_array(
-        cls,
-        X: NDArray[Any],
-        times: Any,
-        series: Sequence[Any] | None,
-        names: Sequence[str] | None,
-        observed: Any,
-        duplicates: str,
-    ) -> Dataset:
-        table = _table(X, 0)
-        if observed is not None:
-            table = _masked(table, observed)
-        variables = _names(names, table.shape[1])
-        column = np.arange(len(table), dtype=np.float64) if times is None else np.asarray(times)
-        if column.shape != (len(table),):
-            raise DataError(f"{len(table)} rows need as many times, found shape {column.shape}")
-        own, unit, origin = counted_times(column)
-        labels = None if series is None else np.asarray(series, dtype=object)
-        if labels is not None and labels.shape != (len(table),):
-            raise DataError(f"{len(table)} rows need as many series labels, found shape {labels.shape}")
-        found, rows_of = groups(labels, len(table))
-        parts = sorted_series(variables, found, rows_of, own, table, duplicates)
-        return cls._of(Parts(variables, found, parts.times, parts.values, unit, origin))
+            return cls._of(from_one_array(X, times, series, names, observed, duplicates))
+        return cls._of(from_arrays(X, times, series, names, observed))
 
     @classmethod
     def from_file(
@@ -245,23 +213,7 @@ class Dataset:
 
         Several cells of one series and time are averaged unless ``duplicates`` says otherwise.
         """
-        known = list(map(str, adata.var_names))
-        chosen = list(variables) if variables is not None else known
-        for name in chosen:
-            if name not in known:
-                raise DataError(f"the AnnData has no variable `{name}`", variable=name)
-        for column in filter(None, (time, series)):
-            if column not in adata.obs:
-                raise DataError(f"`obs` has no column `{column}`")
-        picked = adata[:, chosen] if variables is not None else adata
-        table = picked.X if layer is None else picked.layers[layer]
-        table = table.toarray() if hasattr(table, "toarray") else table
-        own, unit, origin = counted_times(_pandas_column(adata.obs[time]))
-        labels = None if series is None else np.asarray(adata.obs[series], dtype=object)
-        found, rows_of = groups(labels, adata.n_obs)
-        matrix = np.ascontiguousarray(table, dtype=np.float64)
-        parts = sorted_series(chosen, found, rows_of, own, matrix, duplicates)
-        return cls._of(Parts(chosen, found, parts.times, parts.values, unit, origin))
+        return cls._of(from_anndata(adata, time, series, variables, layer, duplicates))
 
     @classmethod
     def from_netsim(
@@ -272,20 +224,7 @@ class Dataset:
         ``subjects`` counts from 0; all where not given. Time is the number of the sample. An edge is
         what is not zero in ``net`` of the first subject taken, row = source, the diagonal included.
         """
-        content = need("scipy.io", "reading a .mat file").loadmat(os.fspath(path))
-        if "ts" not in content or "net" not in content:
-            raise DataError(f"`{os.fspath(path)}` is no NetSim file: it has no `ts` and `net`")
-        net = np.asarray(content["net"])
-        net = net[None] if net.ndim == 2 else net
-        rows = np.asarray(content["ts"], dtype=np.float64)
-        n_subjects, n_nodes = net.shape[0], rows.shape[1]
-        tables = rows.reshape(n_subjects, -1, n_nodes)
-        taken = list(range(n_subjects)) if subjects is None else list(subjects)
-        names = [f"subject-{subject + 1}" for subject in taken]
-        times = [np.arange(tables.shape[1], dtype=np.float64)] * len(taken)
-        values = [tables[subject] for subject in taken]
-        truth = net[taken[0]] != 0
-        return cls(_numbered("node-", n_nodes), names, times, values, truth=truth)
+        return cls._of(from_netsim(path, subjects))
 
     @classmethod
     def from_xarray(
@@ -300,26 +239,7 @@ class Dataset:
         Dimensions that are not named are taken in their order: what is not the time is the series and
         the variable for a DataArray of three dimensions, the variable for one of two.
         """
-        array: Any = data.to_array("variable") if hasattr(data, "data_vars") else data
-        variable = variable or ("variable" if "variable" in array.dims else None)
-        rest = [str(dim) for dim in array.dims if dim not in (time, series, variable)]
-        if variable is None and rest:
-            variable = rest.pop()
-        if series is None and rest:
-            series = rest.pop(0)
-        if time not in array.dims or variable is None or rest:
-            dims = ", ".join(map(str, array.dims))
-            raise DataError(f"expected the dimensions {time}, a variable and at most a series; found {dims}")
-        if series is None:
-            array = array.expand_dims("__series__")
-            series, labels = "__series__", ["series-1"]
-        else:
-            labels = [str(one) for one in array[series].values]
-        tables = np.asarray(array.transpose(series, time, variable).values)
-        own, unit, origin = counted_times(np.asarray(array[time].values))
-        names = [str(one) for one in array[variable].values]
-        times = [own] * len(labels)
-        return cls(names, labels, times, list(tables), time_unit=unit, time_origin=origin)
+        return cls._of(from_xarray(data, time, series, variable))
 
     @classmethod
     def _of(cls, parts: Parts) -> Dataset:
@@ -330,6 +250,7 @@ class Dataset:
             parts.values,
             time_unit=parts.unit,
             time_origin=parts.origin,
+            truth=parts.truth,
         )
 
     @classmethod
@@ -478,62 +399,6 @@ class Dataset:
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes ``series,time,<variables>`` with all digits, as the binary reads it."""
         self._to_native().write(os.fspath(path))
-
-
-def _pandas_column(column: Any) -> NDArray[Any]:
-    """A pandas column as a numpy array; nullable numbers get NaN, dates lose their zone in UTC."""
-    dtype = column.dtype
-    if getattr(dtype, "tz", None) is not None:
-        return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
-    if dtype.kind in "fiub" and not isinstance(dtype, np.dtype):
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(column.to_numpy())
-
-
-def _table(one: ArrayLike, idx: int) -> Floats:
-    array = np.asarray(one)
-    if array.dtype.kind not in "fiub":
-        raise DataError(f"array number {idx + 1} does not hold numbers, found {array.dtype}")
-    if array.ndim != 2:
-        raise DataError(f"array number {idx + 1} must be (time, variable), found shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def _masked(table: Floats, mask: ArrayLike) -> Floats:
-    shown = np.asarray(mask, dtype=bool)
-    if shown.shape != table.shape:
-        raise DataError(f"the mask has shape {shown.shape}, the values have {table.shape}")
-    return np.where(shown, table, np.nan)
-
-
-def _times_of(tables: list[Floats], times: Any) -> list[Floats]:
-    if times is None:
-        return [np.arange(len(table), dtype=np.float64) for table in tables]
-    shared = not isinstance(times, (list, tuple)) or not times or np.ndim(times[0]) == 0
-    array = np.asarray(times) if shared else None
-    if array is not None and array.ndim == 1:
-        own = [np.asarray(array, dtype=np.float64)] * len(tables)
-    else:
-        own = [np.asarray(one, dtype=np.float64) for one in times]
-    if len(own) != len(tables):
-        raise DataError(f"{len(tables)} series need as many arrays of times, found {len(own)}")
-    for idx, (table, one) in enumerate(zip(tables, own)):
-        if one.shape != (len(table),):
-            message = f"series number {idx + 1} has {len(table)} rows and times of shape {one.shape}"
-            raise DataError(message)
-    return own
-
-
-def _names(names: Sequence[str] | None, n: int) -> list[str]:
-    if names is None:
-        return _numbered("x", n)
-    if len(names) != n:
-        raise DataError(f"{n} variables need as many names, found {len(names)}")
-    return [str(name) for name in names]
-
-
-def _numbered(word: str, n: int) -> list[str]:
-    return [f"{word}{idx + 1}" for idx in range(n)]
 
 
 def _short(number: float | None) -> str:
