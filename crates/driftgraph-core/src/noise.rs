@@ -32,6 +32,8 @@ pub enum Purpose {
     Resampling = 10,
     /// Sizes of effects drawn from their posterior.
     Effects = 11,
+    /// States within a solver's step.
+    WithinStep = 12,
 }
 
 /// One stream of random numbers, readable from any position.

@@ -121,6 +121,54 @@ fn simulated_moments_are_those_of_the_linear_chain() {
     }
 }
 
+/// A process that forgets most of its state in one step: shorter steps would be another process.
+fn forgetful() -> FittedModel {
+    let process = LinearProcess {
+        effects: vec![-0.8],
+        diffusions: vec![2.0],
+        initial_means: vec![1.0],
+        initial_deviations: vec![0.5],
+        step_size: 1.0,
+        ..LinearProcess::resting(vec!["x".to_owned()])
+    };
+    FittedModel::linear(&process).unwrap()
+}
+
+#[test]
+fn where_paths_are_looked_at_does_not_change_them_in_any_digit() {
+    let model = forgetful();
+    let at_the_end = |times: Vec<f64>| {
+        let n_times = times.len();
+        let paths = model.simulate(&settings(times), None, &|_| ()).unwrap();
+        paths.states.chunks_exact(n_times).map(|path| path[n_times - 1]).collect::<Vec<f64>>()
+    };
+    let expected = at_the_end(vec![0.0, 5.0]);
+    for every in [0.1, 0.3, 1.0, 2.0] {
+        let n_looks = (5.0_f64 / every).ceil() as usize;
+        let times = (0..n_looks).map(|look| look as f64 * every).chain([5.0]).collect();
+        assert_eq!(at_the_end(times), expected, "every {every}");
+    }
+}
+
+#[test]
+fn a_state_within_a_step_is_that_of_the_step_cut_short() {
+    let (model, n) = (forgetful(), N_PATHS as f64);
+    let paths = model.simulate(&settings(vec![0.0, 0.25, 0.5, 1.0]), None, &|_| ()).unwrap();
+    let noise = |look: usize, time: f64| -> Vec<f64> {
+        let state = |path: &[f64]| path[look] - path[0] * (1.0 - 0.8 * time);
+        paths.states.chunks_exact(4).map(state).collect()
+    };
+    let looks = [noise(1, 0.25), noise(2, 0.5), noise(3, 1.0)];
+    for (a, time) in [0.25, 0.5, 1.0].into_iter().enumerate() {
+        for later in &looks[a..] {
+            let covariance: f64 = looks[a].iter().zip(later).map(|(x, y)| x * y).sum::<f64>() / n;
+            // Brownian motion of variance 4 per time: the covariance is that at the earlier time. The
+            // product of two normal numbers of variance 4 at most has a deviation of at most 4 * sqrt(2).
+            assert!((covariance - 4.0 * time).abs() < 5.0 * 5.66 / n.sqrt(), "{time} {covariance}");
+        }
+    }
+}
+
 #[test]
 fn paths_start_where_they_are_told() {
     let model = FittedModel::linear(&process()).unwrap();

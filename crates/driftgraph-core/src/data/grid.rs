@@ -18,6 +18,23 @@ impl TimeGrid {
     /// `observation_times` must increase strictly, as those of an
     /// [`ObservedSeries`](crate::ObservedSeries) do.
     pub fn new(observation_times: &[f64], step_size: f64) -> Result<Self, CoreError> {
+        Self::through(observation_times, step_size, |gap, step, n_steps| gap * (step / n_steps))
+    }
+
+    /// Steps of exactly `step_size` from each time on; the last one before the next time is shorter.
+    ///
+    /// A process that was learned for steps of one length is followed in such steps, wherever it is
+    /// looked at.
+    pub fn even(times: &[f64], step_size: f64) -> Result<Self, CoreError> {
+        Self::through(times, step_size, |_, step, _| step_size * step)
+    }
+
+    /// `end` gives where a step of a gap ends, from the gap, the step's number and the number of steps.
+    fn through(
+        observation_times: &[f64],
+        step_size: f64,
+        end: impl Fn(f64, f64, f64) -> f64,
+    ) -> Result<Self, CoreError> {
         if !(step_size > 0.0 && step_size.is_finite()) {
             return Err(CoreError::BadStepSize { step_size });
         }
@@ -33,7 +50,10 @@ impl TimeGrid {
         let mut observation_idx = Vec::with_capacity(observation_times.len());
         for (idx, &time) in observation_times.iter().enumerate() {
             if idx > 0 {
-                push_inner_times(&mut times, observation_times[idx - 1], time, step_size);
+                let start = observation_times[idx - 1];
+                let (gap, n_steps) = (time - start, steps_in_gap(time - start, step_size));
+                let ends = (1..n_steps as usize).map(|step| start + end(gap, step as f64, n_steps));
+                push_inner_times(&mut times, (start, time), ends);
             }
             observation_idx.push(times.len());
             times.push(time);
@@ -62,12 +82,13 @@ impl TimeGrid {
     }
 }
 
-/// Times strictly between `start` and `end`, so that no step is longer than `step_size`.
-fn push_inner_times(times: &mut Vec<f64>, start: f64, end: f64, step_size: f64) {
-    let gap = end - start;
-    let n_steps = steps_in_gap(gap, step_size);
-    for step in 1..n_steps as usize {
-        let time = start + gap * (step as f64 / n_steps);
+/// The times that lie strictly between `start` and `end`.
+fn push_inner_times(
+    times: &mut Vec<f64>,
+    (start, end): (f64, f64),
+    ends: impl Iterator<Item = f64>,
+) {
+    for time in ends {
         // Where the clock is too coarse for the step (1e9 with a step of 1e-9) times would repeat.
         if time > *times.last().unwrap_or(&start) && time < end {
             times.push(time);
@@ -107,6 +128,14 @@ mod tests {
                 assert!(step > 0.0 && step <= step_size * (1.0 + 2e-9), "{step} > {step_size}");
             }
         }
+    }
+
+    #[test]
+    fn even_steps_do_not_depend_on_where_a_gap_ends() {
+        let grid = TimeGrid::even(&[0.0, 2.5, 4.5], 1.0).unwrap();
+        assert_eq!(grid.times(), [0.0, 1.0, 2.0, 2.5, 3.5, 4.5]);
+        // 0.3 / 0.1 rounds to a little more than 3: still three steps.
+        assert_eq!(TimeGrid::even(&[0.0, 0.3], 0.1).unwrap().n_steps(), 3);
     }
 
     #[test]

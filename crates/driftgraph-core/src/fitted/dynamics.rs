@@ -395,7 +395,7 @@ impl Dynamics {
     }
 
     /// Variance of an innovation in units of its squared diffusion; a mixture's is near 1.
-    fn law_variance(&self) -> f64 {
+    pub(super) fn law_variance(&self) -> f64 {
         match self.law {
             Law::Gaussian | Law::Mixture(_) => 1.0,
             Law::Laplace => 2.0,

@@ -33,30 +33,48 @@ pub(super) enum StartLaw {
     Samples(Vec<f64>),
 }
 
-/// Times at which states are kept, and the solver's steps between them.
+/// The solver's steps, and times at which states are kept.
+///
+/// The steps do not depend on the times: a drift that was learned for steps of one length would be another
+/// process in shorter ones. Where a time lies within a step, the state there is that of the step cut short.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
     grid: TimeGrid,
     /// For each grid time, the place of the kept state, where it is kept.
     kept: Vec<Option<usize>>,
+    /// Time since the start of a step, and place of the state kept there; step by step.
+    within: Vec<Vec<(f64, usize)>>,
     n_kept: usize,
 }
+
+/// A time so close to a step's end, in steps, is the end.
+const SAME_TIME: f64 = 1e-9;
 
 impl Schedule {
     /// `times` increase and start with the first; `bounds` are times that no step may cross.
     pub(super) fn new(times: &[f64], bounds: &[f64], step_size: f64) -> Result<Self, FittedError> {
         let (first, last) = (times[0], times[times.len() - 1]);
-        let mut all = times.to_vec();
-        all.extend(bounds.iter().filter(|time| (first..last).contains(*time)));
-        all.sort_by(f64::total_cmp);
-        all.dedup();
-        let grid = TimeGrid::new(&all, step_size)?;
-        let mut kept = vec![None; grid.times().len()];
-        for (place, time) in times.iter().enumerate() {
-            let at = grid.times().binary_search_by(|other| other.total_cmp(time));
-            kept[at.expect("every asked time is on the grid")] = Some(place);
+        let mut fixed = vec![first];
+        fixed.extend(bounds.iter().filter(|time| **time > first && **time < last));
+        if last > first {
+            fixed.push(last);
         }
-        Ok(Self { grid, kept, n_kept: times.len() })
+        fixed.sort_by(f64::total_cmp);
+        fixed.dedup();
+        let grid = TimeGrid::even(&fixed, step_size)?;
+        let mut kept = vec![None; grid.times().len()];
+        let mut within = vec![Vec::new(); grid.n_steps()];
+        for (place, &time) in times.iter().enumerate() {
+            let after = grid.times().partition_point(|&other| other < time - SAME_TIME * step_size);
+            match grid.times().get(after) {
+                Some(&other) if other > time + SAME_TIME * step_size => {
+                    within[after - 1].push((time - grid.times()[after - 1], place));
+                }
+                // The last time is a grid time, to the bit.
+                _ => kept[after.min(grid.n_steps())] = Some(place),
+            }
+        }
+        Ok(Self { grid, kept, within, n_kept: times.len() })
     }
 
     /// Number of solver steps.
@@ -139,6 +157,9 @@ impl Engine<'_> {
             graphs: BlockGraphs::new(dynamics, self.graph, self.seed, &streams),
             states: self.first_states(dynamics, member, paths),
             innovations: Innovations::new(self.seed, &streams, dynamics.n_variables()),
+            within: (streams.iter())
+                .map(|&stream| Noise::new(self.seed, Purpose::WithinStep, stream as u64))
+                .collect(),
             coefficients: Coefficients::default(),
             kept: vec![0.0; paths.len() * self.schedule.n_kept * dynamics.n_variables()],
         };
@@ -181,6 +202,8 @@ struct Block<'a> {
     graphs: BlockGraphs,
     states: Vec<f64>,
     innovations: Innovations,
+    /// Random numbers of the states that are kept within steps.
+    within: Vec<Noise>,
     coefficients: Coefficients,
     kept: Vec<f64>,
 }
@@ -191,7 +214,7 @@ impl Block<'_> {
         self.assign(grid.times()[0])?;
         self.keep(0);
         for step in 0..grid.n_steps() {
-            self.step((grid.times()[step], grid.times()[step + 1]), grid.step(step))?;
+            self.step(step)?;
             self.keep(step + 1);
         }
         Ok(())
@@ -206,8 +229,10 @@ impl Block<'_> {
         }
     }
 
-    fn step(&mut self, (start, end): (f64, f64), dt: f64) -> Result<(), FittedError> {
+    fn step(&mut self, step: usize) -> Result<(), FittedError> {
         let d = self.dynamics.n_variables();
+        let grid = &self.engine.schedule.grid;
+        let (start, end, dt) = (grid.times()[step], grid.times()[step + 1], grid.step(step));
         let milstein =
             self.engine.scheme == Scheme::Milstein && !self.dynamics.has_constant_diffusion();
         self.dynamics.coefficients(&self.states, &self.graphs, &mut self.coefficients, milstein);
@@ -217,34 +242,79 @@ impl Block<'_> {
             |number: usize| FittedError::NoInstantSolution { path: self.paths[number] + 1 };
         self.graphs.hold(&held).map_err(singular)?;
         self.innovations.next(self.dynamics);
-        let root = dt.sqrt();
-        let Coefficients { drift, diffusion, derivative, .. } = &self.coefficients;
+        self.keep_within(step, (start, dt), (&held, milstein))?;
+        let (root, graphs, coefficients) = (dt.sqrt(), &self.graphs, &self.coefficients);
+        let update =
+            Update { dynamics: self.dynamics, graphs, coefficients, held: &held, milstein };
         for path in 0..self.paths.len() {
-            let range = path * d..(path + 1) * d;
             let increments = self.innovations.of(path);
-            for (idx, increment) in range.clone().zip(increments.iter_mut()) {
-                let dw = root * *increment;
-                // Eq. 4 (eq: EM updates no graph): f dt + g dw.
-                *increment = drift[idx] * dt + diffusion[idx] * dw;
-                if milstein {
-                    // Milstein (1975): 1/2 g g' (dw² - dt).
-                    *increment += 0.5 * diffusion[idx] * derivative[idx] * (dw * dw - dt);
-                }
-            }
-            if let Some(spread) = self.graphs.spread(path) {
-                held.iter().for_each(|&variable| increments[variable] = 0.0);
-                self.dynamics.spread(spread, increments);
-            }
-            let state = &mut self.states[range];
+            increments.iter_mut().for_each(|increment| *increment *= root);
+            update.apply(path, dt, increments);
+            let state = &mut self.states[path * d..(path + 1) * d];
             state.iter_mut().zip(increments.iter()).for_each(|(x, step)| *x += step);
         }
         self.assign(end)?;
-        match self.states.iter().position(|value| !value.is_finite()) {
+        self.check_finite(&self.states, end)
+    }
+
+    fn check_finite(&self, states: &[f64], time: f64) -> Result<(), FittedError> {
+        match states.iter().position(|value| !value.is_finite()) {
             None => Ok(()),
             Some(idx) => {
-                Err(FittedError::PathNotFinite { path: self.paths[idx / d] + 1, time: end })
+                let path = self.paths[idx / self.dynamics.n_variables()] + 1;
+                Err(FittedError::PathNotFinite { path, time })
             }
         }
+    }
+
+    /// Keeps the states at times within a step: the same step, cut short.
+    ///
+    /// The noise up to such a time is drawn given that of the whole step (a Brownian bridge), so that the
+    /// path goes on as if nobody had looked.
+    fn keep_within(
+        &mut self,
+        step: usize,
+        (start, dt): (f64, f64),
+        (held, milstein): (&[usize], bool),
+    ) -> Result<(), FittedError> {
+        let schedule = self.engine.schedule;
+        if schedule.within[step].is_empty() {
+            return Ok(());
+        }
+        let (d, n_kept) = (self.dynamics.n_variables(), schedule.n_kept);
+        let deviation = self.dynamics.law_variance().sqrt();
+        let mut noise_so_far = vec![0.0; self.states.len()];
+        let mut before = 0.0;
+        for &(after, place) in &schedule.within[step] {
+            let (passed, left) = (after - before, dt - before);
+            let spread = deviation * (passed * (dt - after) / left).sqrt();
+            let mut states = self.states.clone();
+            for path in 0..self.paths.len() {
+                let range = path * d..(path + 1) * d;
+                let mut draws = vec![0.0; d];
+                self.within[path].fill_normal(&mut draws);
+                let whole = self.innovations.of(path);
+                let so_far = &mut noise_so_far[range.clone()];
+                for ((so_far, whole), draw) in so_far.iter_mut().zip(whole).zip(draws) {
+                    *so_far += passed / left * (dt.sqrt() * *whole - *so_far) + spread * draw;
+                }
+                let mut increments = so_far.to_vec();
+                let (graphs, coefficients) = (&self.graphs, &self.coefficients);
+                let update =
+                    Update { dynamics: self.dynamics, graphs, coefficients, held, milstein };
+                update.apply(path, after, &mut increments);
+                let state = &mut states[range];
+                state.iter_mut().zip(increments).for_each(|(x, step)| *x += step);
+                if let Some(all) = self.engine.interventions {
+                    all.assign(start + after, state)?;
+                }
+                let at = (path * n_kept + place) * d;
+                self.kept[at..at + d].copy_from_slice(state);
+            }
+            self.check_finite(&states, start + after)?;
+            before = after;
+        }
+        Ok(())
     }
 
     fn change_dynamics(&mut self, time: f64, milstein: bool) -> Result<(), FittedError> {
@@ -272,6 +342,37 @@ impl Block<'_> {
             all.assign(time, state)?;
         }
         Ok(())
+    }
+}
+
+/// One step of a block's paths, from the coefficients at its start.
+struct Update<'a> {
+    dynamics: &'a Dynamics,
+    graphs: &'a BlockGraphs,
+    coefficients: &'a Coefficients,
+    /// Variables that interventions hold.
+    held: &'a [usize],
+    milstein: bool,
+}
+
+impl Update<'_> {
+    /// Turns the noise of a path over `dt` into the increments of its state.
+    fn apply(&self, path: usize, dt: f64, increments: &mut [f64]) {
+        let Coefficients { drift, diffusion, derivative, .. } = self.coefficients;
+        let first = path * increments.len();
+        for (idx, increment) in (first..).zip(increments.iter_mut()) {
+            let dw = *increment;
+            // Eq. 4 (eq: EM updates no graph): f dt + g dw.
+            *increment = drift[idx] * dt + diffusion[idx] * dw;
+            if self.milstein {
+                // Milstein (1975): 1/2 g g' (dw² - dt).
+                *increment += 0.5 * diffusion[idx] * derivative[idx] * (dw * dw - dt);
+            }
+        }
+        if let Some(spread) = self.graphs.spread(path) {
+            self.held.iter().for_each(|&variable| increments[variable] = 0.0);
+            self.dynamics.spread(spread, increments);
+        }
     }
 }
 
