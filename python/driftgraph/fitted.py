@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -224,7 +225,10 @@ class Fitted:
             n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed
         )
         model = self._fitted()
-        return Effect._of(model.variables, texts, model.intervene(texts, request), model.time_label)
+        answer = model.intervene(texts, request)
+        for text in answer["idle"]:
+            warnings.warn(f"`{text}` lies outside the simulated times and does nothing", stacklevel=2)
+        return Effect._of(model.variables, texts, answer, model.time_label)
 
     def score(self, X: Any, times: Any = None, series: Any = None) -> float:
         """Mean log likelihood per cell of series that the fit has not seen, in nats; larger is better.

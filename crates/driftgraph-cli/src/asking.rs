@@ -80,7 +80,7 @@ pub(crate) fn simulate_settings(
             .map(|series| series.times()[0]),
         _ => None,
     };
-    let from = span.from.or(first).unwrap_or(0.0);
+    let from = span.from.or(first).unwrap_or_else(|| run.model.first_time_in(series));
     Ok(SimulateSettings {
         n_paths: paths.paths,
         start: match &span.start {

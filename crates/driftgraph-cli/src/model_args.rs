@@ -64,7 +64,7 @@ pub(crate) struct SpanArgs {
     /// learned (the initial law), series:NAME or series:NAME@TIME (its hidden state), or 'x=1,y=2'
     #[arg(long, value_name = "START", default_value = "learned", value_parser = start)]
     pub(crate) start: StartArg,
-    /// First time [default: 0, or that of the series]
+    /// First time [default: that of the data, or of the series that paths start in]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) from: Option<f64>,
     /// How long [default: as long as a usual series of the fit]

@@ -22,6 +22,7 @@ pub mod train;
 pub use data::grid::TimeGrid;
 pub use data::scaling::Standardizer;
 pub use data::series::{ObservedSeries, SeriesSet};
+pub use data::shortage::Shortage;
 pub use error::CoreError;
 pub use graph::scores::EdgeScores;
 pub use graph::signature::SignatureGraph;

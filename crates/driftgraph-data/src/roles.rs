@@ -56,6 +56,18 @@ pub enum Duplicates {
     Last,
 }
 
+impl Duplicates {
+    /// The word it is asked for with.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Mean => "mean",
+            Self::First => "first",
+            Self::Last => "last",
+        }
+    }
+}
+
 /// Positions of the columns in a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Roles {

@@ -1,6 +1,6 @@
 //! What the loader understood, in numbers, and what a user should know before trusting it.
 
-use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer};
+use driftgraph_core::{ObservedSeries, SeriesSet, Shortage, Standardizer};
 
 use crate::words::list;
 use crate::{Loaded, TimeAxis};
@@ -147,6 +147,12 @@ fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
             "constant, so nothing can be learned about what drives it or what it drives: {}",
             list(&constant)
         ));
+    }
+    for (idx, variable) in variables.iter().enumerate() {
+        if let Some(shortage @ Shortage::Few { .. }) = Shortage::of(data, idx) {
+            let name = &variable.name;
+            warnings.push(format!("`{name}` {shortage}, too few to learn its edges from"));
+        }
     }
     warnings.extend(scale_warning(data, variables));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);

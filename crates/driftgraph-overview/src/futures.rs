@@ -88,7 +88,9 @@ pub fn intervention_view(
     let changes = Interventions::parse(&question.changes, run.model.variables())
         .map_err(FittedError::from)?;
     let horizon = question.horizon.unwrap_or_else(|| run.model.usual_span());
-    let times = even_times(0.0, horizon, Some(horizon / N_SIMULATED))?;
+    let from = run.model.first_time_in(data);
+    let times = even_times(from, horizon, Some(horizon / N_SIMULATED))?;
+    let idle = changes.idle(&times).map(|one| one.text.clone()).collect();
     let settings = SimulateSettings {
         n_paths: question.n_paths,
         seed: question.seed,
@@ -106,6 +108,7 @@ pub fn intervention_view(
     };
     Ok(InterventionView {
         text: question.changes.join("; "),
+        idle,
         without: fan("left alone", &effect.without),
         with: fan("under the intervention", &effect.with),
         changes: effect.ranking.iter().map(change).collect(),

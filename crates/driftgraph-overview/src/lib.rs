@@ -63,6 +63,7 @@ pub fn overview(
             n_series: run.data.series,
             n_rows: run.data.rows,
             n_missing: run.data.missing_cells,
+            left_out: texts(&record["left_out"]),
             time_label: time_label(run),
         },
         graph: edges::graph_view(run.model.variables(), &learned),
@@ -93,6 +94,12 @@ fn name_of(folder: &Path) -> String {
         (Some(own), _) => own,
         (None, _) => "run".to_owned(),
     }
+}
+
+/// The texts of a list, none where there is no list.
+fn texts(list: &Value) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.map(ToOwned::to_owned).collect()
 }
 
 /// A number of a record, `None` where it has none.

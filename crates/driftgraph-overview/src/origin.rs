@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use driftgraph_core::SignatureGraph;
+use driftgraph_data::Duplicates;
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::ProvenanceView;
 use serde_json::Value;
@@ -104,6 +105,9 @@ fn command(run: &Run, record: &Value, asked: &Value) -> String {
     let lists = [("variables", &options.variables), ("ignore", &options.ignore)];
     for (name, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
         option(name, &list.join(","));
+    }
+    if options.duplicates != Duplicates::Error {
+        option("duplicates", options.duplicates.name());
     }
     if let Some(preset) = record["preset"].as_str().filter(|preset| *preset != "bridge") {
         option("preset", preset);

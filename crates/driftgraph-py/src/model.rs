@@ -57,9 +57,10 @@ impl Model {
     }
 
     fn start_time(&self, start: &Start) -> f64 {
-        let Start::Series { name, time } = start else { return 0.0 };
+        let usual = || self.run.model.first_time_in(self.data());
+        let Start::Series { name, time } = start else { return usual() };
         let series = || self.data()?.series().iter().find(|series| series.name() == name);
-        time.or_else(|| Some(series()?.times()[0])).unwrap_or(0.0)
+        time.or_else(|| Some(series()?.times()[0])).unwrap_or_else(usual)
     }
 }
 
@@ -305,11 +306,15 @@ impl Model {
             changes.map_err(driftgraph_core::fitted::error::FittedError::from).or_raise()?;
         let effect =
             py.detach(|| self.run.model.intervene(&changes, &settings, self.data(), &|_| ()));
-        let answer = answers::effect(py, effect.or_raise()?)?;
+        let effect = effect.or_raise()?;
+        let times = effect.times.clone();
+        let answer = answers::effect(py, effect)?;
         let windows: Vec<(String, f64, f64, Vec<usize>)> = (changes.list().iter())
             .map(|one| (one.text.clone(), one.window.from, one.window.to, one.variables().to_vec()))
             .collect();
         answer.set_item("windows", windows)?;
+        let idle: Vec<&str> = changes.idle(&times).map(|one| one.text.as_str()).collect();
+        answer.set_item("idle", idle)?;
         Ok(answer)
     }
 

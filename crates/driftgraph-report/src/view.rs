@@ -42,6 +42,9 @@ pub struct DataView {
     pub n_rows: usize,
     /// Number of cells without a value.
     pub n_missing: usize,
+    /// A sentence for each variable whose edges are not learned.
+    #[serde(default)]
+    pub left_out: Vec<String>,
     /// What the time axis of a chart says.
     pub time_label: String,
 }
@@ -292,6 +295,9 @@ pub struct FanSeries {
 pub struct InterventionView {
     /// What is done, as the user wrote it.
     pub text: String,
+    /// Those whose times lie outside the simulated ones.
+    #[serde(default)]
+    pub idle: Vec<String>,
     /// Left alone.
     pub without: FanSeries,
     /// Under the intervention.

@@ -48,6 +48,7 @@ pub(crate) fn cautions(view: &ReportView) -> Vec<String> {
         let share = 100.0 * view.data.n_missing as f64 / cells as f64;
         cautions.push(format!("{share:.0} % of the cells are missing."));
     }
+    cautions.extend(view.data.left_out.iter().map(|sentence| format!("{sentence}.")));
     cautions
 }
 

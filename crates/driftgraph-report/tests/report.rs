@@ -69,7 +69,13 @@ fn view(variables: &[String]) -> ReportView {
     let named = variables[0].clone();
     ReportView {
         name: named.clone(),
-        data: DataView { n_series: 2, n_rows: 6, n_missing: 2, time_label: "time".into() },
+        data: DataView {
+            n_series: 2,
+            n_rows: 6,
+            n_missing: 2,
+            left_out: Vec::new(),
+            time_label: "time".into(),
+        },
         graph: GraphView {
             variables: variables.to_vec(),
             positions: node_positions(variables, &[(0, 1), (1, 0)]),
@@ -105,6 +111,7 @@ fn view(variables: &[String]) -> ReportView {
         future: Some(FutureView { series: vec![fan(&named)] }),
         interventions: vec![InterventionView {
             text: named.clone(),
+            idle: vec![named.clone()],
             without: fan("left alone"),
             with: fan("under it"),
             changes: vec![ChangeView {

@@ -9,6 +9,7 @@ use driftgraph_core::train::bridge::{BridgeError, BridgeFit, BridgeSettings, Bri
 use driftgraph_core::train::select::{
     EnsembleFit, FitName, HeldOutUnit, Selection, fit_ensemble, select,
 };
+use driftgraph_core::{SeriesSet, Shortage};
 use driftgraph_data::whole_file::write_whole;
 use serde_json::json;
 
@@ -21,7 +22,7 @@ use crate::plan::BridgePlan;
 
 pub(crate) fn run(work: &Work<'_>, plan: &BridgePlan) -> Result<FinishedRun, JobError> {
     let data = &work.loaded.data;
-    let knowledge = plan.knowledge(data.variables())?;
+    let knowledge = plan.knowledge(data)?;
     let mut selection = kept_selection(work)?;
     let next_step = match chosen(selection.as_ref(), plan) {
         settings if selection.is_some() || !plan.select => first_step(work, &settings)?,
@@ -50,6 +51,9 @@ pub(crate) fn run(work: &Work<'_>, plan: &BridgePlan) -> Result<FinishedRun, Job
     let not_compared = plan.select && selection.is_none();
     let learned = |ensemble: &EnsembleFit| {
         let mut learned = learned((ensemble, &knowledge), work, selection.as_ref(), ending);
+        let left_out = left_out(data);
+        learned.remarks.extend(left_out.iter().map(|sentence| format!("warning: {sentence}")));
+        learned.description["left_out"] = json!(left_out);
         if not_compared {
             let remark = "the time was too short to compare models: the plain one was taken";
             learned.remarks.push(remark.to_owned());
@@ -144,6 +148,17 @@ fn learned(
         description: description(ensemble, selection),
         remarks: remarks(ensemble, selection, ending),
     }
+}
+
+/// A sentence for each variable whose edges are not learned.
+fn left_out(data: &SeriesSet) -> Vec<String> {
+    let shortages = data.variables().iter().enumerate();
+    shortages
+        .filter_map(|(idx, name)| Some((name, Shortage::of(data, idx)?)))
+        .map(|(name, shortage)| {
+            format!("`{name}` {shortage}: its edges are not learned, and given as 0")
+        })
+        .collect()
 }
 
 fn description(ensemble: &EnsembleFit, selection: Option<&Selection>) -> serde_json::Value {

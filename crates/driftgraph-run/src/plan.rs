@@ -6,6 +6,7 @@ use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::preset::Preset;
 use driftgraph_core::train::select::SelectSettings;
 use driftgraph_core::train::settings::{CheckedSettings, FitSettings, KnownEdge, SETTINGS};
+use driftgraph_core::{SeriesSet, Shortage};
 use serde_json::{Map, Value, json};
 
 /// The preset of the bridge posterior, beside those of the simulated one.
@@ -115,6 +116,16 @@ pub enum PlanError {
         /// The name nobody knows.
         variable: String,
     },
+    /// Two statements about one edge that cannot both hold.
+    #[error("the edge `{edge}` is {first} and also {second}: say one of them")]
+    Contradiction {
+        /// The edge.
+        edge: String,
+        /// What was said first.
+        first: String,
+        /// What was said later.
+        second: String,
+    },
     /// No such preset, or a probability of an edge outside 0 to 1.
     #[error(transparent)]
     Core(#[from] driftgraph_core::CoreError),
@@ -151,6 +162,7 @@ impl Asked {
 impl FitPlan {
     /// Fills in what was not asked for, and checks everything.
     pub fn new(asked: Asked) -> Result<Self, PlanError> {
+        refuse_contradictions(&asked)?;
         let name = asked.preset.as_deref().unwrap_or(BRIDGE);
         let posterior = if name == BRIDGE {
             PlannedPosterior::Bridge(Box::new(bridge_plan(&asked)?))
@@ -225,8 +237,9 @@ impl FitPlan {
 }
 
 impl BridgePlan {
-    /// What the user knows about the edges of these variables.
-    pub fn knowledge(&self, variables: &[String]) -> Result<EdgePrior, PlanError> {
+    /// What the user knows about edges; variables that tell nothing are left out.
+    pub fn knowledge(&self, data: &SeriesSet) -> Result<EdgePrior, PlanError> {
+        let variables = data.variables();
         let mut prior = EdgePrior::new(variables.len(), 0.0);
         if self.no_self_loops {
             prior.forbid_self_loops();
@@ -235,8 +248,37 @@ impl BridgePlan {
             let [source, target] = positions(edge, variables)?;
             prior.know(source, target, edge.probability)?;
         }
+        // Their missing edges would count as evidence that edges are rare.
+        (0..variables.len())
+            .filter(|&idx| Shortage::of(data, idx).is_some())
+            .for_each(|idx| prior.leave_out(idx));
         Ok(prior)
     }
+}
+
+/// Refuses different things said of one edge.
+fn refuse_contradictions(asked: &Asked) -> Result<(), PlanError> {
+    let said = |probability: f64| match probability {
+        0.0 => "forbidden".to_owned(),
+        1.0 => "required".to_owned(),
+        between => format!("given the probability {between}"),
+    };
+    let no_self_loops = asked.settings.get("no_self_loops") == Some(&Value::Bool(true));
+    for (idx, edge) in asked.edges.iter().enumerate() {
+        let same = |other: &&KnownEdge| other.source == edge.source && other.target == edge.target;
+        let earlier = asked.edges[..idx].iter().find(same);
+        let first = match earlier {
+            Some(earlier) if earlier.probability != edge.probability => said(earlier.probability),
+            None if no_self_loops && edge.source == edge.target && edge.probability != 0.0 => {
+                "forbidden by `--no-self-loops`".to_owned()
+            }
+            _ => continue,
+        };
+        let edge_name = format!("{} -> {}", edge.source, edge.target);
+        let second = said(edge.probability);
+        return Err(PlanError::Contradiction { edge: edge_name, first, second });
+    }
+    Ok(())
 }
 
 fn flatten(into: &mut Map<String, Value>, prefix: &str, value: Value) {
@@ -272,8 +314,8 @@ fn simulated_settings(asked: &Asked, preset: Preset) -> Result<CheckedSettings, 
 
 /// Settings of the bridge: its own table, then what stands beside it, which counts more.
 fn bridge_plan(asked: &Asked) -> Result<BridgePlan, PlanError> {
-    let mut given = asked.settings.clone();
-    let own = match given.remove(BRIDGE) {
+    let mut beside = asked.settings.clone();
+    let mut given = match beside.remove(BRIDGE) {
         None => Map::new(),
         Some(Value::Object(own)) => own,
         Some(other) => {
@@ -281,6 +323,7 @@ fn bridge_plan(asked: &Asked) -> Result<BridgePlan, PlanError> {
             return Err(PlanError::Value { what: "`bridge`", reason });
         }
     };
+    given.extend(beside);
     for name in given.keys() {
         let shared = SHARED.iter().chain(&RUNNING).any(|known| known == name);
         if !shared && !is_bridge_setting(name) {
@@ -309,8 +352,12 @@ fn bridge_plan(asked: &Asked) -> Result<BridgePlan, PlanError> {
         let fixed = json!({"kind": "fixed", "scale": scale});
         given.insert("noise_scale".to_owned(), fixed);
     }
+    if let Some(kind) = given.get("density").filter(|density| density.is_string()) {
+        // The default's belief about the density, pooled otherwise.
+        let density = json!({"kind": kind, "alpha": 0.5, "beta": 5.0});
+        given.insert("density".to_owned(), density);
+    }
     let mut values = to_object(&BridgeSettings::default());
-    values.extend(own);
     values.extend(given);
     settings.base = from_value(Value::Object(values), "the settings")?;
     settings.base.clone().check()?;

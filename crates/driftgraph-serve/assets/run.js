@@ -139,6 +139,7 @@
       const found = await post(`${base}/intervene`, { changes: [change] });
       field("ask-legend").hidden = false;
       field("ask-charts").replaceChildren(...interventionCharts(found));
+      if (found.idle.length) problem("ask-problem", "This does nothing: its times lie outside the simulated ones.");
     });
   });
   field("ahead").addEventListener("submit", (event) => {

@@ -130,8 +130,7 @@ impl BridgeArgs {
             set("innovations", word(&innovations).into());
         }
         if let Some(density) = self.density {
-            let kind = word(&density);
-            set("density", serde_json::json!({"kind": kind, "alpha": 0.5, "beta": 5.0}));
+            set("density", word(&density).into());
         }
         values
     }

@@ -8,6 +8,7 @@ use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
+use driftgraph_data::summary::Summary;
 use driftgraph_run::{
     Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, Truth, fit, resume,
 };
@@ -49,6 +50,9 @@ pub(crate) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
 fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
     let plan = FitPlan::new(asked(args)?)?;
     let loaded = load_data(&args.data)?;
+    for warning in Summary::new(&loaded).warnings {
+        printer::note(&format!("warning: {warning}"));
+    }
     let graph = args.truth.as_deref().map(|path| read_truth(path, &loaded)).transpose()?;
     let self_edges = args.self_edges.map_or(SelfEdges::Kept, Into::into);
     let default = Pace::default();

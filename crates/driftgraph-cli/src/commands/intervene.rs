@@ -61,10 +61,9 @@ pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An intervention at times that are not simulated does nothing, which is seldom meant.
 fn tell_idle_windows(changes: &Interventions, times: &[f64]) {
     let (first, last) = (times[0], times[times.len() - 1]);
-    for one in changes.list().iter().filter(|one| one.window.to < first || one.window.from > last) {
+    for one in changes.idle(times) {
         printer::note(&format!(
             "warning: `{}` lies outside the simulated times {} to {}; see `--from` and `--horizon`",
             one.text,

@@ -155,6 +155,12 @@ impl Interventions {
         &self.list
     }
 
+    /// Those whose window lies outside the simulated times: they do nothing, which is seldom meant.
+    pub fn idle(&self, times: &[f64]) -> impl Iterator<Item = &Intervention> {
+        let (first, last) = (times[0], times[times.len() - 1]);
+        self.list.iter().filter(move |one| one.window.to < first || one.window.from > last)
+    }
+
     /// Finite first and last times of all windows.
     pub fn bounds(&self) -> Vec<f64> {
         let bounds = self.list.iter().flat_map(|one| [one.window.from, one.window.to]);

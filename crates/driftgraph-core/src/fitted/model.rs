@@ -190,6 +190,18 @@ impl FittedModel {
         spans.get(spans.len() / 2).copied().unwrap_or_else(|| self.usual_span())
     }
 
+    /// The earliest time of the series of the fit, in the model or in the data; 0 where neither knows it.
+    pub fn first_time_in(&self, data: Option<&SeriesSet>) -> f64 {
+        let data = data.map_or(&[][..], SeriesSet::series).iter().map(|series| series.times()[0]);
+        let own: Vec<f64> = match &self.part {
+            ModelPart::Bridge(part) => {
+                part.series.iter().map(|place| part.times[place.first_point]).collect()
+            }
+            ModelPart::Simulated(_) => Vec::new(),
+        };
+        data.chain(own).reduce(f64::min).unwrap_or(0.0)
+    }
+
     /// Mean log-odds over members.
     pub fn log_odds(&self) -> EdgeLogOdds {
         match &self.part {

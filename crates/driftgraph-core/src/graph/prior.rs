@@ -69,6 +69,18 @@ impl EdgePrior {
         Ok(())
     }
 
+    /// Leaves a variable out: no edge from it or to it is learned, but for those the user knows about.
+    pub fn leave_out(&mut self, variable: usize) {
+        let n = self.n_variables;
+        for other in 0..n {
+            for idx in [variable * n + other, other * n + variable] {
+                if self.rules[idx] == EdgeRule::Free && self.log_odds[idx] == 0.0 {
+                    self.rules[idx] = EdgeRule::Forbidden;
+                }
+            }
+        }
+    }
+
     /// Forbids every edge from a variable to itself.
     pub fn forbid_self_loops(&mut self) {
         for idx in 0..self.n_variables {
@@ -90,6 +102,17 @@ mod tests {
         // log(0.75 / 0.25) = log 3.
         assert!((prior.log_odds()[1] - (3.0_f64.ln() - 3.0)).abs() < 1e-15);
         let rules = [EdgeRule::Forbidden, EdgeRule::Free, EdgeRule::Required, EdgeRule::Forbidden];
+        assert_eq!(prior.rules(), rules);
+    }
+
+    #[test]
+    fn a_variable_left_out_keeps_only_the_edges_the_user_knows_about() {
+        let mut prior = EdgePrior::new(3, 0.0);
+        prior.know(0, 2, 1.0).unwrap();
+        prior.know(2, 1, 0.3).unwrap();
+        prior.leave_out(2);
+        use EdgeRule::{Forbidden, Free, Required};
+        let rules = [Free, Free, Required, Free, Free, Forbidden, Forbidden, Free, Forbidden];
         assert_eq!(prior.rules(), rules);
     }
 

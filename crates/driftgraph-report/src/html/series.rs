@@ -172,8 +172,18 @@ fn intervention_part(view: &ReportView, idx: usize, one: &InterventionView) -> E
     });
     let n_same = one.changes.iter().filter(|change| !change.changed).count();
     let same = format!("{n_same} of {} variables do not change at all.", one.changes.len());
+    let times = || one.without.times.iter().copied();
+    let idle = one.idle.iter().map(|text| {
+        let (first, last) =
+            (short(times().next().unwrap_or(0.0)), short(times().last().unwrap_or(0.0)));
+        let sentence =
+            format!(" does nothing: its times lie outside the simulated ones, {first} to {last}.");
+        let caution = Element::new("p").set("class", "caution").set("role", "note");
+        caution.with(Element::new("code").text(text)).text(&sentence)
+    });
     Element::new("div")
         .with(title)
+        .with_all(idle)
         .with(legend)
         .with(charts)
         .with(plain_table("changes", &header, rows.collect()))

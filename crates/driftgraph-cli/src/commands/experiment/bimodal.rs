@@ -279,7 +279,7 @@ fn of_model(line: &[String], seed: u64, data: &SeriesSet) -> anyhow::Result<NewP
             FittedModel::from_fit(fit(data, &settings, &mut UntilInterrupted)?, data)
         }
         PlannedPosterior::Bridge(plan) => {
-            let knowledge = plan.knowledge(data.variables())?;
+            let knowledge = plan.knowledge(data)?;
             let observer = |_: &SelectEvent<'_>| until_interrupted();
             let (_, ensemble) = fit_selected(data, &knowledge, &plan.settings, &observer)?;
             FittedModel::from_ensemble(&ensemble, &knowledge, data)

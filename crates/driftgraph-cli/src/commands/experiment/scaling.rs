@@ -253,7 +253,7 @@ fn train(posterior: &PlannedPosterior, data: &SeriesSet) -> anyhow::Result<Steps
             fit(data, settings, &mut steps)?;
         }
         PlannedPosterior::Bridge(plan) => {
-            let knowledge = plan.knowledge(data.variables())?;
+            let knowledge = plan.knowledge(data)?;
             let members = (&plan.settings.base, plan.settings.ensemble);
             let shared = Mutex::new(steps);
             let lock = || shared.lock().expect("no thread panics while it holds this lock");

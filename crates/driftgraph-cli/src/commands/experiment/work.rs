@@ -172,7 +172,7 @@ fn follow(event: &SelectEvent<'_>, tell: &(dyn Fn(&str) + Sync)) -> ControlFlow<
 
 fn bridge(plan: &BridgePlan, bench: Bench<'_>) -> anyhow::Result<Found> {
     let data = &bench.sample.data;
-    let knowledge = plan.knowledge(data.variables())?;
+    let knowledge = plan.knowledge(data)?;
     let history = Mutex::new(Vec::new());
     let observer = |event: &SelectEvent<'_>| {
         let step = event.progress.step;
@@ -238,7 +238,7 @@ impl Scored {
 /// Fits every candidate to all data and keeps the one that the truth likes best.
 fn oracle(cell: &CellResult, plan: &BridgePlan, bench: Bench<'_>) -> anyhow::Result<Found> {
     let data = &bench.sample.data;
-    let knowledge = plan.knowledge(data.variables())?;
+    let knowledge = plan.knowledge(data)?;
     let observer = |event: &SelectEvent<'_>| follow(event, bench.tell);
     let mut best: Option<(Found, Option<f64>)> = None;
     let mut judged = Vec::new();
