@@ -14,6 +14,7 @@ mod help;
 mod report;
 mod resume;
 mod score;
+mod short_data;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
