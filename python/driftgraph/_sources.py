@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def pandas_columns(df: pandas.DataFrame, time: str | None) -> Columns:
-    """The columns of a frame; what its index holds becomes columns too."""
+    """The columns of a frame; what its index holds becomes columns too. A Series is a frame of one column."""
+    if hasattr(df, "to_frame") and not hasattr(df, "columns"):
+        df = df.to_frame(name=df.name if df.name is not None else "x1")
     if any(name is not None for name in df.index.names):
         df = df.reset_index()
     elif df.index.dtype.kind in "Mm" and time is None:
@@ -40,6 +42,8 @@ def from_arrays(
     observed: ArrayLike | Sequence[ArrayLike] | None,
 ) -> Parts:
     """One table per series."""
+    if not np.iterable(X) or isinstance(X, (str, bytes)):
+        raise DataError(f"expected arrays, a frame or files, found {type(X).__name__}")
     tables = [_table(one, idx) for idx, one in enumerate(X)]  # type: ignore[arg-type]
     if not tables:
         raise DataError("there are no series")

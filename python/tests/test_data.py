@@ -245,3 +245,12 @@ def test_summary_says_what_check_says(frame: pd.DataFrame) -> None:
     assert (summary["series"], summary["missing_cells"]) == (2, 1)
     assert summary["variable_details"][0]["name"] == "x"
     assert "<table>" in Dataset.from_pandas(frame)._repr_html_()
+
+
+def test_a_pandas_series_is_one_variable_and_nothing_is_refused() -> None:
+    index = pd.date_range("2024-01-01", periods=4, freq="D")
+    data = Dataset.from_any(pd.Series([1.0, 2.0, 4.0, 8.0], index=index, name="price"))
+    assert data.variables == ["price"] and data.times[0].tolist() == [0.0, 1.0, 2.0, 3.0]
+    for nothing in (None, 3.0):
+        with pytest.raises(DataError, match="expected arrays, a frame or files"):
+            Dataset.from_any(nothing)

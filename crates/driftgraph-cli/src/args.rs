@@ -279,6 +279,15 @@ impl DataArgs {
     }
 }
 
+/// A number of threads; with many more than there are cores they only wait for each other.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 256;
+    match text.parse() {
+        Ok(n @ 1..=MOST) => Ok(n),
+        _ => Err(format!("expected a number from 1 to {MOST}")),
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DuplicatesArg {
     #[default]

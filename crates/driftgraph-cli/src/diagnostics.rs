@@ -79,8 +79,10 @@ fn asking_hint(error: &anyhow::Error) -> Option<&'static str> {
             Trouble::DivisionByZero | Trouble::NotFinite { .. } => {
                 "guard it, e.g. with max(x, 0.001); the formula is tried on many states"
             }
-            Trouble::UnknownFunction { .. } | Trouble::WrongArguments { .. } => return None,
-            _ => "quote names with other characters: `gene 1` = 0.5",
+            Trouble::UnknownVariable { .. } | Trouble::UnknownCharacter { .. } => {
+                "quote names with other characters: `gene 1` = 0.5"
+            }
+            _ => return None,
         },
         FittedError::MilsteinWithInstant => "use `--scheme euler-maruyama`",
         FittedError::OutsideSeries { .. } => "times after a series are a matter of `forecast`",

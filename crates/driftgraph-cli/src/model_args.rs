@@ -18,7 +18,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Vec<PathBuf>,
     /// Threads [default: all cores]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = crate::args::threads)]
     pub(crate) threads: Option<usize>,
 }
 

@@ -16,6 +16,12 @@ pub enum RunError {
         /// What was asked for.
         folder: PathBuf,
     },
+    /// A folder of a fit that has not come to its end.
+    #[error("the fit in `{}` is not finished: it holds no run.json yet", folder.display())]
+    Unfinished {
+        /// What was asked for.
+        folder: PathBuf,
+    },
     /// A file that the system does not give.
     #[error("cannot read `{}`: {reason}", file.display())]
     Unreadable {
@@ -99,6 +105,7 @@ impl RunError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotARun { .. } => "make one with `driftgraph fit DATA --out RUN`",
+            Self::Unfinished { .. } => "go on with it: `driftgraph fit --resume RUN`",
             Self::NewerFormat { .. } => "use the driftgraph that wrote it, or a later one",
             Self::OlderFormat { .. } | Self::Damaged { .. } | Self::Model { .. } => {
                 "fit the data again with `driftgraph fit DATA --out RUN --force`"

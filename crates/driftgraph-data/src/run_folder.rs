@@ -248,7 +248,12 @@ impl RunFolder {
     fn describe(&self) -> Result<RunDescription, RunError> {
         let file = self.run_file();
         if !file.is_file() {
-            return Err(RunError::NotARun { folder: self.path.clone() });
+            let folder = self.path.clone();
+            return Err(if self.job_file().is_file() {
+                RunError::Unfinished { folder }
+            } else {
+                RunError::NotARun { folder }
+            });
         }
         let text = read_limited(&file, MAX_DESCRIPTION_BYTES)?;
         let damaged = |error: serde_json::Error| RunError::Damaged {

@@ -115,7 +115,10 @@ pub(crate) fn downloads(
         download(
             "graph.graphml",
             "application/xml",
-            format!("{} probable edges, for Cytoscape, Gephi or yEd", probable.len()),
+            format!(
+                "{} probable edges, those of a variable on itself included, for Cytoscape, Gephi or yEd",
+                probable.len()
+            ),
             graph_text(names, probable, GraphFormat::GraphMl),
         ),
     ];

@@ -80,7 +80,10 @@ fn what_was_found(view: &ReportView) -> String {
     );
     let pairs = n * n.saturating_sub(1);
     if probable == 0 {
-        return format!("{data} no probable influence between the {n} variables.");
+        return match n {
+            1 => format!("{data} nothing about other variables: there is only one."),
+            n => format!("{data} no probable influence between the {n} variables."),
+        };
     }
     let sure = match sure {
         0 => "none of them with a probability of 0.9 or more".to_owned(),
@@ -124,6 +127,8 @@ fn the_surest(view: &ReportView) -> String {
         "The best supported is {source} → {target} with a probability {} ({effect}){others}.",
         match first.probability {
             value if value > 0.995 => "above 0.99".to_owned(),
+            // Not rounded up to the bound of the sentence before.
+            value if value < SURE => format!("of {:.2}", (100.0 * value).floor() / 100.0),
             value => format!("of {value:.2}"),
         }
     )

@@ -20,7 +20,7 @@ use tokio::sync::{broadcast, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
-use crate::answer::Refusal;
+use crate::answer::{Refusal, in_json};
 use crate::check::understood;
 use crate::guard::{self, Guard};
 use crate::library::{Columns, Library, NewRun, RunEntry, Shown};
@@ -68,6 +68,7 @@ pub(crate) fn router(library: Arc<Library>, max_upload: u64, guard: Arc<Guard>) 
         .merge(pages)
         .fallback(async || Refusal::not_found())
         .with_state(App { library, max_upload })
+        .layer(middleware::map_response(in_json))
         .layer(middleware::from_fn_with_state(guard, guard::check))
 }
 

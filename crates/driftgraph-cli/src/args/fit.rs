@@ -59,7 +59,7 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time_budget: Option<Duration>,
     /// Threads [default: all cores]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = super::threads)]
     pub(crate) threads: Option<usize>,
     /// True edges; adds metrics to the log and never influences the fit
     #[arg(long, value_name = "FILE")]

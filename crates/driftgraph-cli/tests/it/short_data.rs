@@ -4,8 +4,11 @@ use std::fmt::Write;
 
 use crate::Sandbox;
 
-/// Three coupled variables over 60 rows; `extra` makes one more cell per row.
-fn table(first_time: usize, extra: Option<fn(usize) -> String>) -> String {
+/// The cell of one more column in a row.
+type Cell = fn(usize) -> String;
+
+/// Three coupled variables over 60 rows, and one more column where asked.
+fn table(first_time: usize, extra: Option<Cell>) -> String {
     let mut text = if extra.is_some() { "time,a,b,c,m\n" } else { "time,a,b,c\n" }.to_owned();
     let (mut a, mut b, mut c) = (1.0_f64, 0.3_f64, -0.2_f64);
     for row in 0..60 {
@@ -41,8 +44,8 @@ fn a_column_that_tells_nothing_does_not_change_the_edges_of_the_others() {
     sandbox.stdout("fit plain.csv --select none --out plain");
     let expected = known_edges(&sandbox, "plain");
     assert_eq!(expected.len(), 9);
-    let rare = |row: usize| if row % 20 == 0 { row.to_string() } else { "NA".to_owned() };
-    let cases: [(&str, fn(usize) -> String, &str); 3] = [
+    let rare = |row: usize| if row.is_multiple_of(20) { row.to_string() } else { "NA".to_owned() };
+    let cases: [(&str, Cell, &str); 3] = [
         ("empty", |_| "NA".to_owned(), "`m` was never observed: its edges are not learned"),
         ("constant", |_| "7.4".to_owned(), "`m` is constant: its edges are not learned"),
         ("rare", rare, "`m` has 3 values in 60 rows: its edges are not learned"),
