@@ -24,6 +24,7 @@ pub mod log_odds;
 pub mod model;
 mod refit;
 pub mod sample;
+mod schedule;
 pub mod score;
 pub mod simulate;
 

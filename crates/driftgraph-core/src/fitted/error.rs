@@ -95,6 +95,14 @@ pub enum FittedError {
         /// What was given.
         found: f64,
     },
+    /// Times to be told about that do not increase.
+    #[error("the asked times must increase, found {next} after {previous}")]
+    TimesNotIncreasing {
+        /// A time.
+        previous: f64,
+        /// The one after it, which is not later.
+        next: f64,
+    },
     /// A path that left the finite numbers.
     #[error("path {path} is no longer finite at time {time}")]
     PathNotFinite {

@@ -3,12 +3,13 @@
 use super::accuracy::{MethodAccuracy, Tally};
 use super::bands::{Bands, LEVELS};
 use super::dynamics::Dynamics;
-use super::engine::{Progress, check_times};
+use super::engine::Progress;
 use super::error::FittedError;
 use super::forecast::fill_measurement_noise;
 use super::hidden::HiddenPaths;
 use super::law::Law;
 use super::model::FittedModel;
+use super::schedule::check_times;
 use crate::noise::{Noise, Purpose};
 use crate::objective::observation::ObservationNoise;
 use crate::{ObservedSeries, SeriesSet};

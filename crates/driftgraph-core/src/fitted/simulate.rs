@@ -2,11 +2,12 @@
 
 use super::bands::Bands;
 use super::dynamics::{Dynamics, GraphChoice};
-use super::engine::{Engine, Progress, Schedule, StartLaw, check_times};
+use super::engine::{Engine, Progress, StartLaw};
 use super::error::FittedError;
 use super::hidden::HiddenPaths;
 use super::intervention::Interventions;
 use super::model::FittedModel;
+use super::schedule::{Schedule, check_times};
 use crate::SeriesSet;
 use crate::process::solver::Scheme;
 

@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn a_variable_left_out_keeps_only_the_edges_the_user_knows_about() {
+        use EdgeRule::{Forbidden, Free, Required};
         let mut prior = EdgePrior::new(3, 0.0);
         prior.know(0, 2, 1.0).unwrap();
         prior.know(2, 1, 0.3).unwrap();
         prior.leave_out(2);
-        use EdgeRule::{Forbidden, Free, Required};
         let rules = [Free, Free, Required, Free, Free, Forbidden, Forbidden, Free, Forbidden];
         assert_eq!(prior.rules(), rules);
     }
