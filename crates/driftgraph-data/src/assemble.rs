@@ -26,7 +26,7 @@ pub(crate) fn assemble(
     let mut collector = Collector::default();
     let mut builder = Builder { table: &table, options, unsorted: 0, merged: 0, empty_rows: 0 };
     let mut series = Vec::new();
-    for group in table.groups(notices)? {
+    for group in table.groups(options.duplicates, notices)? {
         match builder.build(&group) {
             Ok(Some(built)) => series.push(built),
             Ok(None) => notices.push(format!("series `{}` holds no value, left out", group.name)),
@@ -86,13 +86,17 @@ impl Table {
     }
 
     /// Rows of one series together, series in order of first appearance.
-    fn groups(&self, notices: &mut Vec<String>) -> Result<Vec<Group>, DataErrors> {
+    fn groups(
+        &self,
+        duplicates: Duplicates,
+        notices: &mut Vec<String>,
+    ) -> Result<Vec<Group>, DataErrors> {
         let mut groups: Vec<Group> = Vec::new();
         let mut by_name: HashMap<String, usize> = HashMap::new();
         let mut joined = HashSet::new();
         let mut collector = Collector::default();
         for (file, own_name) in self.names_of_files().into_iter().enumerate() {
-            let (names, of_row) = match self.series_of_rows(file, own_name, notices) {
+            let (names, of_row) = match self.series_of_rows(file, own_name, duplicates, notices) {
                 Ok(series) => series,
                 Err(error) => {
                     collector.push(error)?;
@@ -142,13 +146,14 @@ impl Table {
         &self,
         file: usize,
         own_name: String,
+        duplicates: Duplicates,
         notices: &mut Vec<String>,
     ) -> Result<SeriesOfRows<'_>, DataError> {
         let rows = &self.files[file];
         if let Some(column) = &rows.series {
             return Ok((Cow::Borrowed(&column.names), Cow::Borrowed(&column.name_idx)));
         }
-        let of_row = self.restarts_before(file)?;
+        let of_row = self.restarts_before(file, duplicates, notices)?;
         let n_series = of_row.last().map_or(1, |last| last + 1);
         if n_series == 1 {
             return Ok((Cow::Owned(vec![own_name]), Cow::Owned(of_row)));
@@ -163,10 +168,14 @@ impl Table {
     }
 
     /// For each row of a file, how often time returned to its start before it.
-    fn restarts_before(&self, file: usize) -> Result<Vec<u32>, DataError> {
+    fn restarts_before(
+        &self,
+        file: usize,
+        duplicates: Duplicates,
+        notices: &mut Vec<String>,
+    ) -> Result<Vec<u32>, DataError> {
         let n_rows = self.files[file].lines.len();
-        let id = |row: usize| RowId { file: file as u32, row: row as u32 };
-        let time = |row: usize| self.time(id(row));
+        let time = |row: usize| self.time(RowId { file: file as u32, row: row as u32 });
         // Newest first is an order too, and no restart.
         if (1..n_rows).all(|row| time(row) <= time(row - 1)) {
             return Ok(vec![0; n_rows]);
@@ -176,17 +185,40 @@ impl Table {
         for row in 0..n_rows {
             if row > 0 && time(row) < time(row - 1) {
                 if time(row) != time(0) {
-                    let times = &self.files[file].times;
-                    let (previous, next) = (times.text(row - 1), times.text(row));
-                    return Err(self
-                        .place(id(row))
-                        .problem(Problem::TimeGoesBack { previous, next }));
+                    self.check_one_unsorted_series(file, row, duplicates, notices)?;
+                    return Ok(vec![0; n_rows]);
                 }
                 n_restarts += 1;
             }
             of_row.push(n_restarts);
         }
         Ok(of_row)
+    }
+
+    /// Rows in no order are one series if no time comes twice, or if the user said what to do then.
+    fn check_one_unsorted_series(
+        &self,
+        file: usize,
+        first_back: usize,
+        duplicates: Duplicates,
+        notices: &mut Vec<String>,
+    ) -> Result<(), DataError> {
+        let rows = &self.files[file];
+        let mut order: Vec<usize> = (0..rows.lines.len()).collect();
+        order.sort_unstable_by(|&a, &b| rows.times.compare(a, b));
+        let repeats = order.windows(2).any(|pair| rows.times.compare(pair[0], pair[1]).is_eq());
+        if repeats && duplicates == Duplicates::Error {
+            let id = RowId { file: file as u32, row: first_back as u32 };
+            let (previous, next) = (rows.times.text(first_back - 1), rows.times.text(first_back));
+            return Err(self.place(id).problem(Problem::TimeGoesBack { previous, next }));
+        }
+        if !repeats {
+            notices.push(format!(
+                "`{}` has no series column and no time twice, so it was read as one series",
+                rows.file.display(),
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -137,8 +137,8 @@ pub enum Problem {
         /// What is written there: nothing, or a word such as `NA`.
         text: String,
     },
-    /// A time before the one above it, with nothing that says a new series begins.
-    #[error("time goes back from {previous} to {next}")]
+    /// A time before the one above it, in a table where times repeat and no column tells series apart.
+    #[error("time goes back from {previous} to {next}, and some times appear more than once")]
     TimeGoesBack {
         /// The time above.
         previous: String,
@@ -313,7 +313,9 @@ impl Problem {
             Self::EmptyCell { .. } => "fill in the cell, or delete the row",
             Self::OpenQuote => "close it, or double it (\"\") if it is part of the text",
             Self::TimeGoesBack { .. } => {
-                "add a `series` column if a new series begins here, or sort the rows by time"
+                "if these are several series, name the column that tells them apart with \
+                 `--series COLUMN`, or add one; if they are repeated measurements of one, pass \
+                 `--duplicates mean`, `first` or `last`"
             }
             Self::DuplicateTime { .. } => {
                 "keep one row per series and time, or pass `--duplicates mean`, `first` or `last`"

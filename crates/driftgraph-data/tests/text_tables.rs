@@ -92,11 +92,30 @@ fn the_dream_layout_is_split_where_time_restarts_and_this_is_told() {
 }
 
 #[test]
-fn time_that_goes_back_elsewhere_is_refused_without_a_series_column() {
-    let (problem, row, _) = problem_of("a.csv", "time,x\n0,1\n2,2\n1,3\n");
+fn rows_in_no_order_are_one_series_where_no_time_comes_twice() {
+    for text in ["time,x\n2,3\n0,1\n3,4\n1,2\n", "time,x\n0,1\n2,3\n1,2\n3,4\n"] {
+        let loaded = load_text("a.csv", text).unwrap();
+        let expected = series("a", &[0.0, 1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(content(&loaded), [expected]);
+        let [why, sorted] = &loaded.notices[..] else { panic!("{:?}", loaded.notices) };
+        assert!(why.ends_with("no series column and no time twice, so it was read as one series"));
+        assert_eq!(sorted, "sorted the rows of 1 series by time");
+    }
+}
+
+#[test]
+fn time_that_goes_back_and_repeats_is_refused_unless_duplicates_are_resolved() {
+    let text = "time,x\n0,1\n2,2\n1,3\n2,4\n";
+    let (problem, row, _) = problem_of("a.csv", text);
     assert_eq!(problem, Problem::TimeGoesBack { previous: "2".into(), next: "1".into() });
     assert_eq!(row, Some(4));
-    let (problem, ..) = problem_of("a.csv", "date,x\n2026-01-01,1\n2026-01-05,2\n2026-01-03,3\n");
+    let hint = problem.hint().unwrap();
+    assert!(hint.contains("--series") && hint.contains("--duplicates"), "{hint}");
+    let chosen = options(|options| options.duplicates = Duplicates::Mean);
+    let loaded = load_text_with("a.csv", text, &chosen).unwrap();
+    assert_eq!(content(&loaded), [series("a", &[0.0, 1.0, 2.0], &[1.0, 3.0, 3.0])]);
+    let dates = "date,x\n2026-01-01,1\n2026-01-05,2\n2026-01-03,3\n2026-01-03,3\n";
+    let (problem, ..) = problem_of("a.csv", dates);
     let (previous, next) = ("2026-01-05T00:00:00Z".into(), "2026-01-03T00:00:00Z".into());
     assert_eq!(problem, Problem::TimeGoesBack { previous, next });
 }
