@@ -210,7 +210,8 @@ impl Table {
         if repeats && duplicates == Duplicates::Error {
             let id = RowId { file: file as u32, row: first_back as u32 };
             let (previous, next) = (rows.times.text(first_back - 1), rows.times.text(first_back));
-            return Err(self.place(id).problem(Problem::TimeGoesBack { previous, next }));
+            let label = rows.label_column();
+            return Err(self.place(id).problem(Problem::TimeGoesBack { previous, next, label }));
         }
         if !repeats {
             notices.push(format!(
@@ -296,7 +297,9 @@ impl Builder<'_> {
         let rows = self.table.rows(second);
         let other = self.table.place(first);
         let row = format!("row {}", other.row.unwrap_or_default());
+        let named = rows.key_columns.series.is_some() || first.file != second.file;
         self.table.place(second).problem(Problem::DuplicateTime {
+            label: if named { None } else { rows.label_column() },
             series: group.name.clone(),
             what: "rows".to_owned(),
             time: rows.times.text(second.row as usize),

@@ -7,7 +7,7 @@ use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::problem::Problem;
 use crate::records::{RecordError, Records};
 use crate::roles::{self, ReadOptions, Roles};
-use crate::rows::{LongRows, NameColumn, Rows, check_row_count};
+use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count};
 use crate::source;
 use crate::time::{TimeColumn, is_missing};
 use crate::words::shorten;
@@ -160,6 +160,7 @@ fn read_wide(
     Ok(Rows {
         file: table.path.to_owned(),
         variables: variables.iter().map(|&idx| columns[idx].clone()).collect(),
+        key_columns: KeyColumns::new(columns, time, series),
         series: series.map(|_| keys.series),
         times: keys.times.finish(),
         values,
@@ -190,6 +191,7 @@ fn read_long(
     })?;
     Ok(LongRows {
         file: table.path.to_owned(),
+        key_columns: KeyColumns::new(columns, time, series),
         series: series.map(|_| keys.series),
         times: keys.times.finish(),
         variables,

@@ -17,7 +17,7 @@ use crate::csv_table::parse_number;
 use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::problem::Problem;
 use crate::roles::{self, ReadOptions, Roles};
-use crate::rows::{LongRows, NameColumn, Rows, check_row_count};
+use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count};
 use crate::source;
 use crate::time::{RawTimes, TimeColumn};
 
@@ -106,6 +106,7 @@ impl<'a> Table<'a> {
         match roles {
             Roles::Wide { time, series, variables } => Ok(Rows {
                 file,
+                key_columns: KeyColumns::new(&self.columns, time, series),
                 series: series.map(|column| self.names(column)).transpose()?,
                 times: self.times(time)?,
                 values: self.matrix(&variables)?,
@@ -115,6 +116,7 @@ impl<'a> Table<'a> {
             Roles::Long { time, series, variable, value } => {
                 let rows = LongRows {
                     file,
+                    key_columns: KeyColumns::new(&self.columns, time, series),
                     series: series.map(|column| self.names(column)).transpose()?,
                     times: self.times(time)?,
                     variables: self.names(variable)?,

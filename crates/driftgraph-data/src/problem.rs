@@ -144,6 +144,8 @@ pub enum Problem {
         previous: String,
         /// This row's time.
         next: String,
+        /// A column that would tell series apart.
+        label: Option<String>,
     },
     /// The same series and time twice.
     #[error("series `{series}` has two {what} at time {time}; the other is {other}")]
@@ -156,6 +158,8 @@ pub enum Problem {
         time: String,
         /// Where the earlier one is.
         other: String,
+        /// A column that would tell series apart, where none was found by its name.
+        label: Option<String>,
     },
     /// Files that do not hold the same variables.
     #[error("the file has {}, unlike `{other}`", differences(missing, extra))]
@@ -283,6 +287,8 @@ impl Problem {
     /// What the user may do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::TimeGoesBack { label: Some(label), .. }
+            | Self::DuplicateTime { label: Some(label), .. } => return Some(label_hint(label)),
             Self::TooLarge { .. } => "raise the limit with `--max-bytes N`, or split the file",
             Self::UnknownFormat => "save the table as CSV (in a spreadsheet: \"CSV UTF-8\")",
             Self::NotUtf8 => "save the table as UTF-8 (in a spreadsheet: \"CSV UTF-8\")",
@@ -339,6 +345,13 @@ impl Problem {
         };
         Some(hint.to_owned())
     }
+}
+
+fn label_hint(label: &str) -> String {
+    format!(
+        "no time comes twice for any `{label}`: if it names the series, pass `--series {label}`; \
+         if not, keep one row per series and time, or pass `--duplicates mean`, `first` or `last`"
+    )
 }
 
 fn empty_cell(text: &str) -> String {

@@ -7,7 +7,28 @@ use crate::problem::Problem;
 /// Names of a time column, most telling first; case does not matter.
 const TIME_NAMES: [&str; 5] = ["time", "timestamp", "datetime", "date", "t"];
 /// Names of a series column, most telling first; case does not matter.
-const SERIES_NAMES: [&str; 6] = ["series", "series_id", "trajectory", "subject", "unit", "id"];
+///
+/// Each names what was measured, not a measurement; `run` and `unit` come late, `id` last, since it may count rows.
+const SERIES_NAMES: [&str; 18] = [
+    "series",
+    "series_id",
+    "trajectory",
+    "trajectory_id",
+    "subject",
+    "subject_id",
+    "patient",
+    "patient_id",
+    "sample_id",
+    "cell_id",
+    "ticker",
+    "symbol",
+    "replicate",
+    "run",
+    "run_id",
+    "unit",
+    "unit_id",
+    "id",
+];
 
 /// How pandas names an index that it saves as a column: row numbers, not measurements.
 const PANDAS_INDEX: &str = "__index_level_";
@@ -92,9 +113,11 @@ pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles,
         Some(name) => find(name)?,
         None => guess(&TIME_NAMES).ok_or_else(|| no_time_column(columns))?,
     };
+    let set_aside =
+        |idx: usize| options.ignore.iter().any(|name| columns[idx].eq_ignore_ascii_case(name));
     let series = match &options.series {
         Some(name) => Some(find(name)?),
-        None => guess(&SERIES_NAMES).filter(|&idx| idx != time),
+        None => guess(&SERIES_NAMES).filter(|&idx| idx != time && !set_aside(idx)),
     };
     let chosen = [time].into_iter().chain(series).chain(asked.clone()).chain(ignored.clone());
     check_named_once(columns, chosen)?;

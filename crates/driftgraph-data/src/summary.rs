@@ -2,6 +2,7 @@
 
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer};
 
+use crate::suspects;
 use crate::words::list;
 use crate::{Loaded, TimeAxis};
 
@@ -61,7 +62,7 @@ impl Summary {
         let data = &loaded.data;
         let variable_details: Vec<_> =
             (0..data.n_variables()).map(|idx| VariableSummary::new(data, idx)).collect();
-        let warnings = warnings(data, &variable_details);
+        let warnings = warnings(loaded, &variable_details);
         let lengths = || data.series().iter().map(ObservedSeries::n_observations);
         let times = || data.series().iter().map(ObservedSeries::times);
         let missing_cells = data.n_missing();
@@ -109,11 +110,7 @@ impl VariableSummary {
 
 /// Whether some variable has two different values along the series.
 fn changes(series: &ObservedSeries) -> bool {
-    (0..series.n_variables()).any(|variable| {
-        let mut values = (0..series.n_observations()).filter_map(|row| series.value(row, variable));
-        let first = values.next();
-        values.any(|value| Some(value) != first)
-    })
+    (0..series.n_variables()).any(|variable| suspects::changes(series, variable))
 }
 
 fn median_gap(data: &SeriesSet) -> Option<f64> {
@@ -126,7 +123,8 @@ fn median_gap(data: &SeriesSet) -> Option<f64> {
     Some(*gaps.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
+fn warnings(loaded: &Loaded, variables: &[VariableSummary]) -> Vec<String> {
+    let data = &loaded.data;
     let mut warnings = Vec::new();
     let (n_rows, n_variables) = (data.n_rows(), data.n_variables());
     warnings.extend(transposed_warning(data));
@@ -148,6 +146,8 @@ fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
             list(&constant)
         ));
     }
+    warnings.extend(suspects::labels(loaded));
+    warnings.extend(suspects::row_numbers(data));
     warnings.extend(scale_warning(data, variables));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();

@@ -27,7 +27,8 @@ fn a_wide_table_is_split_by_its_series_column() {
 #[test]
 fn time_and_series_go_by_several_names_in_any_case() {
     for time in ["time", "Timestamp", "DATETIME", "date", "T"] {
-        for name in ["Series", "series_id", "Trajectory", "SUBJECT", "unit", "ID"] {
+        let names = ["Series", "series_id", "Trajectory", "SUBJECT", "unit", "ID", "Patient_ID"];
+        for name in names.into_iter().chain(["patient", "subject_id", "ticker", "symbol", "run"]) {
             let loaded = load_text("a.csv", format!("{name},{time},x\np,0,1\np,1,2\n")).unwrap();
             assert_eq!(content(&loaded), [series("p", &[0.0, 1.0], &[1.0, 2.0])], "{name} {time}");
         }
@@ -107,7 +108,8 @@ fn rows_in_no_order_are_one_series_where_no_time_comes_twice() {
 fn time_that_goes_back_and_repeats_is_refused_unless_duplicates_are_resolved() {
     let text = "time,x\n0,1\n2,2\n1,3\n2,4\n";
     let (problem, row, _) = problem_of("a.csv", text);
-    assert_eq!(problem, Problem::TimeGoesBack { previous: "2".into(), next: "1".into() });
+    let (previous, next) = ("2".into(), "1".into());
+    assert_eq!(problem, Problem::TimeGoesBack { previous, next, label: None });
     assert_eq!(row, Some(4));
     let hint = problem.hint().unwrap();
     assert!(hint.contains("--series") && hint.contains("--duplicates"), "{hint}");
@@ -117,7 +119,7 @@ fn time_that_goes_back_and_repeats_is_refused_unless_duplicates_are_resolved() {
     let dates = "date,x\n2026-01-01,1\n2026-01-05,2\n2026-01-03,3\n2026-01-03,3\n";
     let (problem, ..) = problem_of("a.csv", dates);
     let (previous, next) = ("2026-01-05T00:00:00Z".into(), "2026-01-03T00:00:00Z".into());
-    assert_eq!(problem, Problem::TimeGoesBack { previous, next });
+    assert_eq!(problem, Problem::TimeGoesBack { previous, next, label: None });
 }
 
 #[test]
@@ -159,6 +161,7 @@ fn duplicates_are_refused_or_resolved_cell_by_cell() {
         what: "rows".into(),
         time: "0".into(),
         other: "row 2".into(),
+        label: None,
     };
     assert_eq!((problem, row), (expected, Some(3)));
     // x: 1, 3, 8; y: missing, 5, 6.
@@ -172,6 +175,39 @@ fn duplicates_are_refused_or_resolved_cell_by_cell() {
         let loaded = load_text_with("a.csv", text, &chosen).unwrap();
         assert_eq!(content(&loaded), [series("a", &[0.0, 1.0], &[x, y, 0.0, 0.0])]);
         assert_eq!(loaded.notices, ["merged 2 rows into others of the same series and time"]);
+    }
+}
+
+#[test]
+fn a_column_of_whole_numbers_that_tells_rows_of_one_time_apart_is_proposed_as_series() {
+    let side_by_side = "mouse,time,x\n7,0,1\n9,0,2\n7,1,3\n9,1,4\n7,2,1\n9,2,2\n";
+    let below = "mouse,time,x\n7,0,1\n7,1,2\n7,2,3\n9,1,4\n9,2,1\n9,3,2\n";
+    for text in [side_by_side, below] {
+        let (problem, ..) = problem_of("a.csv", text);
+        let hint = problem.hint().unwrap();
+        let (series, mean) = (hint.find("--series mouse"), hint.find("--duplicates mean"));
+        assert!(series.is_some() && series < mean, "{hint}");
+        let chosen = options(|options| options.series = Some("mouse".into()));
+        assert_eq!(load_text_with("a.csv", text, &chosen).unwrap().data.n_series(), 2);
+    }
+}
+
+#[test]
+fn a_column_named_like_a_series_that_counts_rows_is_left_out_and_this_is_told() {
+    let tables = [
+        "id,time,x\n0,0,1\n1,1,2\n2,0,3\n3,1,4\n",
+        "id,time,variable,value\n0,0,x,1\n1,1,x,2\n2,2,x,3\n3,3,x,4\n",
+    ];
+    for (text, n_series) in tables.into_iter().zip([2, 1]) {
+        let loaded = load_text("a.csv", text).unwrap();
+        assert_eq!(
+            (loaded.data.n_series(), loaded.data.variables()),
+            (n_series, &["x".into()][..])
+        );
+        assert!(loaded.notices[0].starts_with("`id` of "), "{:?}", loaded.notices);
+        assert_eq!(loaded.series_column, None);
+        let chosen = options(|options| options.series = Some("id".into()));
+        assert_eq!(load_text_with("a.csv", text, &chosen).unwrap().data.n_series(), 4);
     }
 }
 

@@ -168,6 +168,21 @@ fn a_table_that_lies_on_its_side_looks_transposed() {
 }
 
 #[test]
+fn labels_and_row_numbers_among_the_variables_are_warned_about() {
+    let mut text = "time,x,mouse,row\n".to_owned();
+    for row in 0..12 {
+        let _ = writeln!(text, "{},{},{},{row}", row % 4, row * row % 7, 101 + row / 4);
+    }
+    let sandbox = Sandbox::with("mice.csv", text);
+    let warnings = |command: &str| sandbox.json(command)["warnings"].to_string();
+    let found = warnings("check mice.csv --json");
+    assert!(found.contains("`mouse` never changes within a series"), "{found}");
+    assert!(found.contains("`--series mouse`"), "{found}");
+    assert!(found.contains("`row` counts the rows"), "{found}");
+    assert_eq!(warnings("check mice.csv --series mouse --ignore row --json"), "[]");
+}
+
+#[test]
 fn data_in_which_nothing_changes_are_unusable() {
     let sandbox = Sandbox::with("flat.csv", "id,time,x\na,0,1\na,1,1\nb,0,2\nb,1,2\n");
     assert_snapshot!(sandbox.run("check flat.csv"), @r"
@@ -180,6 +195,7 @@ fn data_in_which_nothing_changes_are_unusable() {
      variable  observed  missing  min  mean  max
      x         4         0        1    1.5   2
 
+    warning: `x` never changes within a series, as a label would: leave it out with `--ignore x`
     warning: fewer than 3 rows in series `a`, `b`
     not usable: no variable changes within a series
     ");
