@@ -157,12 +157,13 @@ fn read_wide(
         }
         Ok(())
     })?;
+    let (times, has_basic_dates) = keys.times.finish();
     Ok(Rows {
         file: table.path.to_owned(),
         variables: variables.iter().map(|&idx| columns[idx].clone()).collect(),
-        key_columns: KeyColumns::new(columns, time, series),
+        key_columns: KeyColumns { has_basic_dates, ..KeyColumns::new(columns, time, series) },
         series: series.map(|_| keys.series),
-        times: keys.times.finish(),
+        times,
         values,
         lines: keys.lines,
     })
@@ -189,11 +190,12 @@ fn read_long(
         values.push(parse_number(row.cell(value)).map_err(|problem| (Some(value), problem))?);
         Ok(())
     })?;
+    let (times, has_basic_dates) = keys.times.finish();
     Ok(LongRows {
         file: table.path.to_owned(),
-        key_columns: KeyColumns::new(columns, time, series),
+        key_columns: KeyColumns { has_basic_dates, ..KeyColumns::new(columns, time, series) },
         series: series.map(|_| keys.series),
-        times: keys.times.finish(),
+        times,
         variables,
         values,
         lines: keys.lines,

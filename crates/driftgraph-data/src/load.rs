@@ -66,7 +66,10 @@ pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErro
     collector.finish()?;
     let key_columns = tables[0].key_columns.clone();
     let (data, time_axis) = assemble(tables, options, &mut notices)?;
-    let KeyColumns { time: time_column, series: series_column } = key_columns;
+    let KeyColumns { time: time_column, series: series_column, has_basic_dates } = key_columns;
+    if let Some(column) = time_column.as_ref().filter(|_| has_basic_dates) {
+        notices.push(format!("times in `{column}` such as 20260131 were read as dates"));
+    }
     Ok(Loaded { data, time_axis, truth, files, time_column, series_column, notices })
 }
 

@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::roles::{self, ReadOptions, Roles};
 use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count};
 use crate::source;
-use crate::time::{RawTimes, TimeColumn};
+use crate::time::{RawTimes, TimeColumn, whole_numbers};
 
 /// Reads a whole file.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Rows, DataErrors> {
@@ -103,22 +103,26 @@ impl<'a> Table<'a> {
             .map_err(|problem| Place::file(self.path).problem(problem))?;
         let lines = (1..=self.n_rows as u32).collect();
         let file = self.path.to_owned();
+        let (Roles::Wide { time, series, .. } | Roles::Long { time, series, .. }) = roles;
+        let (times, has_basic_dates) = self.times(time)?;
+        let key_columns =
+            KeyColumns { has_basic_dates, ..KeyColumns::new(&self.columns, time, series) };
         match roles {
-            Roles::Wide { time, series, variables } => Ok(Rows {
+            Roles::Wide { series, variables, .. } => Ok(Rows {
                 file,
-                key_columns: KeyColumns::new(&self.columns, time, series),
+                key_columns,
                 series: series.map(|column| self.names(column)).transpose()?,
-                times: self.times(time)?,
+                times,
                 values: self.matrix(&variables)?,
                 variables: variables.iter().map(|&idx| self.columns[idx].clone()).collect(),
                 lines,
             }),
-            Roles::Long { time, series, variable, value } => {
+            Roles::Long { series, variable, value, .. } => {
                 let rows = LongRows {
                     file,
-                    key_columns: KeyColumns::new(&self.columns, time, series),
+                    key_columns,
                     series: series.map(|column| self.names(column)).transpose()?,
-                    times: self.times(time)?,
+                    times,
                     variables: self.names(variable)?,
                     values: self.matrix(&[value])?,
                     lines,
@@ -153,6 +157,12 @@ impl<'a> Table<'a> {
         }
         collector.finish()?;
         Ok(values)
+    }
+
+    fn holds_whole_numbers(&self, column: usize) -> bool {
+        let schema = self.reader.metadata().file_metadata().schema_descr();
+        let kind = schema.column(column).physical_type();
+        matches!(kind, PhysicalType::INT32 | PhysicalType::INT64)
     }
 
     fn numbers_of_texts(
@@ -200,7 +210,8 @@ impl<'a> Table<'a> {
         Ok(names)
     }
 
-    fn times(&self, column: usize) -> Result<RawTimes, DataErrors> {
+    /// Times, and whether they are dates in basic form.
+    fn times(&self, column: usize) -> Result<(RawTimes, bool), DataErrors> {
         let mut collector = Collector::default();
         let empty = |row: usize, collector: &mut Collector| {
             collector.push(
@@ -219,13 +230,17 @@ impl<'a> Table<'a> {
                         collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
                     }
                 }
-                RawTimes::Numbers(numbers)
+                if self.holds_whole_numbers(column) {
+                    whole_numbers(numbers)
+                } else {
+                    (RawTimes::Numbers(numbers), false)
+                }
             }
             Cells::Timestamps(stamps) => {
                 for (row, _) in stamps.iter().enumerate().filter(|(_, stamp)| stamp.is_none()) {
                     empty(row, &mut collector)?;
                 }
-                RawTimes::Timestamps(stamps.into_iter().flatten().collect())
+                (RawTimes::Timestamps(stamps.into_iter().flatten().collect()), false)
             }
             Cells::Texts(texts) => {
                 let mut times = TimeColumn::default();

@@ -65,11 +65,14 @@ impl Rows {
 pub(crate) struct KeyColumns {
     pub(crate) time: Option<String>,
     pub(crate) series: Option<String>,
+    /// Whether times are dates that were written as 20260131.
+    pub(crate) has_basic_dates: bool,
 }
 
 impl KeyColumns {
     pub(crate) fn new(columns: &[String], time: usize, series: Option<usize>) -> Self {
-        Self { time: Some(columns[time].clone()), series: series.map(|idx| columns[idx].clone()) }
+        let name = |idx: usize| columns[idx].clone();
+        Self { time: Some(name(time)), series: series.map(name), has_basic_dates: false }
     }
 }
 

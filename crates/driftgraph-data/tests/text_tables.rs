@@ -234,6 +234,16 @@ fn dates_are_counted_from_the_earliest_in_the_unit_of_the_median_gap() {
 }
 
 #[test]
+fn times_of_eight_digits_that_are_all_dates_are_read_as_dates_and_this_is_told() {
+    let loaded = load_text("a.csv", "date,x\n20231229,1\n20240102,2\n20240103,3\n").unwrap();
+    assert_eq!(content(&loaded), [series("a", &[0.0, 4.0, 5.0], &[1.0, 2.0, 3.0])]);
+    assert_eq!(loaded.time_axis.to_string(), "days since 2023-12-29T00:00:00Z");
+    assert_eq!(loaded.notices, ["times in `date` such as 20260131 were read as dates"]);
+    let numbers = load_text("a.csv", "time,x\n20231229,1\n20231299,2\n").unwrap();
+    assert_eq!(content(&numbers), [series("a", &[20_231_229.0, 20_231_299.0], &[1.0, 2.0])]);
+}
+
+#[test]
 fn dates_and_numbers_do_not_mix() {
     let (problem, row, column) = problem_of("a.csv", "date,x\n2026-03-01,1\n5,2\n");
     assert!(matches!(problem, Problem::MixedTimes { text, .. } if text == "5"));
