@@ -19,6 +19,10 @@ pub struct Summary {
     pub missing_cells: usize,
     /// Share of cells without a value, from 0 to 1.
     pub missing_share: f64,
+    /// The column taken as time; `None` for an archive of arrays.
+    pub time_column: Option<String>,
+    /// The column taken as series; `None` where there is none.
+    pub series_column: Option<String>,
     /// Unit and origin of the times.
     pub time: TimeAxis,
     /// Earliest and latest time.
@@ -72,6 +76,8 @@ impl Summary {
             rows: data.n_rows(),
             missing_cells,
             missing_share: missing_cells as f64 / (data.n_rows() * data.n_variables()) as f64,
+            time_column: loaded.time_column.clone(),
+            series_column: loaded.series_column.clone(),
             time: loaded.time_axis.clone(),
             span: [
                 times().map(|times| times[0]).fold(f64::INFINITY, f64::min),

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
+use serde_json::json;
 
 use crate::{Sandbox, keys, loader_fixture};
 
@@ -19,6 +20,7 @@ fn good_data_are_described() {
     exit 0
     --- stdout
     2 series of 3 to 4 rows, 2 variables, 7 rows in all
+    time in column `Time`, series in `mouse`
     time 0 to 90, median gap 30 (unit as in the file)
     1 of 14 cells missing (7.1 %)
 
@@ -40,6 +42,7 @@ fn what_was_decided_while_reading_is_told() {
     exit 0
     --- stdout
     2 series of 3 rows, 2 variables, 6 rows in all
+    time in column `Time`, no series column
     time 0 to 20, median gap 10 (unit as in the file)
     0 of 12 cells missing (0.0 %)
 
@@ -62,6 +65,7 @@ fn dates_are_counted_in_a_unit_that_is_told() {
     exit 0
     --- stdout
     1 series of 3 rows, 2 variables, 3 rows in all
+    time in column `date`, no series column
     time 0 to 14, median gap 7 (days since 2026-03-01T00:00:00Z)
     0 of 6 cells missing (0.0 %)
 
@@ -85,6 +89,7 @@ fn every_warning_is_given_at_once() {
     exit 0
     --- stdout
     2 series of 2 rows, 7 variables, 4 rows in all
+    time in column `time`, series in `series`
     time 0 to 1, median gap 1 (unit as in the file)
     4 of 28 cells missing (14.3 %)
 
@@ -124,6 +129,7 @@ fn a_table_that_lies_on_its_side_looks_transposed() {
     exit 0
     --- stdout
     1 series of 3 rows, 40 variables, 3 rows in all
+    time in column `time`, no series column
     time 0 to 2, median gap 1 (unit as in the file)
     0 of 120 cells missing (0.0 %)
 
@@ -189,6 +195,7 @@ fn data_in_which_nothing_changes_are_unusable() {
     exit 1
     --- stdout
     2 series of 2 rows, 1 variable, 4 rows in all
+    time in column `time`, series in `id`
     time 0 to 1, median gap 1 (unit as in the file)
     0 of 4 cells missing (0.0 %)
 
@@ -214,8 +221,10 @@ fn json_has_the_promised_keys() {
         "rows",
         "rows_per_series",
         "series",
+        "series_column",
         "span",
         "time",
+        "time_column",
         "usable",
         "variable_details",
         "variables",
@@ -227,6 +236,10 @@ fn json_has_the_promised_keys() {
     let counts = ["series", "variables", "rows", "missing_cells"].map(|key| object[key].as_u64());
     assert_eq!(counts, [Some(2), Some(2), Some(3), Some(1)]);
     assert_eq!(object["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!((&object["time_column"], &object["series_column"]), (&json!("time"), &json!("id")));
+    sandbox.write("b.csv", "Date,x\n2026-01-01,1\n2026-01-02,2\n");
+    let object = sandbox.json("check b.csv --json");
+    assert_eq!((&object["time_column"], &object["series_column"]), (&json!("Date"), &json!(null)));
 }
 
 #[test]
