@@ -154,11 +154,24 @@ fn warnings(loaded: &Loaded, variables: &[VariableSummary]) -> Vec<String> {
     }
     warnings.extend(suspects::labels(loaded));
     warnings.extend(suspects::row_numbers(data));
+    warnings.extend(most_of(suspects::sentinels(data)));
+    warnings.extend(most_of(suspects::twins(data)));
     warnings.extend(scale_warning(data, variables));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();
     if !short.is_empty() {
         warnings.push(format!("fewer than 3 rows in series {}", list(&short)));
+    }
+    warnings
+}
+
+/// A few warnings of one kind; a table of thousands of genes may give hundreds.
+fn most_of(mut warnings: Vec<String>) -> Vec<String> {
+    const MOST: usize = 5;
+    if warnings.len() > MOST {
+        let more = warnings.len() - MOST;
+        warnings.truncate(MOST);
+        warnings.push(format!("and {more} more like this"));
     }
     warnings
 }

@@ -189,6 +189,20 @@ fn labels_and_row_numbers_among_the_variables_are_warned_about() {
 }
 
 #[test]
+fn numbers_for_not_measured_and_equal_columns_are_warned_about() {
+    let mut text = "time,a,b,copy\n".to_owned();
+    for row in 0..10 {
+        let a = if row % 3 == 0 { -999 } else { row };
+        let _ = writeln!(text, "{row},{a},{0},{0}", row * row % 7);
+    }
+    let sandbox = Sandbox::with("a.csv", text);
+    let found = &sandbox.json("check a.csv --json")["warnings"];
+    let [sentinel, twins] = &found.as_array().unwrap()[..] else { panic!("{found}") };
+    assert!(sentinel.as_str().unwrap().starts_with("`a` is -999 in 4 cells"), "{sentinel}");
+    assert!(twins.as_str().unwrap().ends_with("`--ignore copy`"), "{twins}");
+}
+
+#[test]
 fn data_in_which_nothing_changes_are_unusable() {
     let sandbox = Sandbox::with("flat.csv", "id,time,x\na,0,1\na,1,1\nb,0,2\nb,1,2\n");
     assert_snapshot!(sandbox.run("check flat.csv"), @r"
