@@ -228,7 +228,7 @@ pub(crate) struct BaselineArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// File for the edges, best first [default: standard output]
-    #[arg(long, value_name = "EDGES.csv")]
+    #[arg(long, value_name = "EDGES.csv", value_parser = crate::endings::edges_file())]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]

@@ -54,6 +54,31 @@ fn a_graph_is_written_in_every_format() {
 }
 
 #[test]
+fn endings_of_formats_that_cannot_be_written_are_refused_by_name() {
+    let sandbox = sandbox();
+    let refused = [
+        ("simulate bridge --out x.xlsx", ".csv, .tsv or .parquet"),
+        ("forecast bridge --out x.csv.gz", ".csv, .tsv or .parquet"),
+        ("simulate bridge --svg x.png", "only .svg"),
+        ("graph bridge --svg x.pdf", "only .svg"),
+        ("graph bridge --out x.xlsx", ".graphml"),
+        ("report bridge --out x.pdf", "only .html"),
+        ("baseline var linear/data.csv --out x.tsv", "only .csv"),
+    ];
+    for (line, told) in refused {
+        let output = sandbox.output(line);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(error.contains(told), "{line}: {error}");
+    }
+    for line in ["graph bridge --out x.edges --format matrix", "graph bridge --out plain"] {
+        sandbox.stdout(line);
+    }
+    assert!(sandbox.read("x.edges").starts_with("source,x1,x2,x3"));
+    assert!(sandbox.read("plain").starts_with("source,target,probability"));
+}
+
+#[test]
 fn simulated_paths_are_a_table_that_we_read_ourselves() {
     let sandbox = sandbox();
     for run in ["bridge", "paper"] {
