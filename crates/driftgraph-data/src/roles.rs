@@ -4,12 +4,14 @@ use std::collections::HashSet;
 
 use crate::problem::Problem;
 
-/// Names of a time column, most telling first; case does not matter.
-const TIME_NAMES: [&str; 5] = ["time", "timestamp", "datetime", "date", "t"];
+/// Names of a time column, most telling first; case does not matter. `time_` is written where a variable is named `time`.
+const TIME_NAMES: [&str; 6] = ["time_", "time", "timestamp", "datetime", "date", "t"];
 /// Names of a series column, most telling first; case does not matter.
 ///
 /// Each names what was measured, not a measurement; `run` and `unit` come late, `id` last, since it may count rows.
-const SERIES_NAMES: [&str; 18] = [
+/// `series_` is written where a variable is named `series`.
+const SERIES_NAMES: [&str; 19] = [
+    "series_",
     "series",
     "series_id",
     "trajectory",

@@ -35,7 +35,9 @@ impl Rows {
         let counts = n_rows >= FEWEST
             && names.len() == n_rows
             && names.iter().all(|name| name.parse::<i64>().is_ok());
-        self.key_columns.series.as_deref().filter(|_| counts)
+        let name = self.key_columns.series.as_deref()?;
+        // Who writes `series` means it.
+        (counts && !name.to_ascii_lowercase().starts_with("series")).then_some(name)
     }
 
     /// A variable that looks like the name of the series: few whole numbers, and no time twice for any of them.

@@ -1,5 +1,6 @@
 //! `graph`, `simulate`, `forecast`, `impute` and `intervene` on one run folder, from the fit to every file.
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use super::Sandbox;
@@ -99,6 +100,24 @@ fn simulated_paths_are_a_table_that_we_read_ourselves() {
         sandbox.read(&format!("t{threads}.csv"))
     });
     assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn paths_of_variables_named_time_and_series_are_read_back_without_options() {
+    let mut table = "hour,time,series\n".to_owned();
+    for hour in 0..30 {
+        let angle = f64::from(hour) / 4.0;
+        let _ = writeln!(table, "{hour},{},{}", angle.sin(), angle.cos());
+    }
+    let sandbox = Sandbox::with("odd.csv", table);
+    sandbox.stdout(
+        "fit odd.csv --time hour --variables time,series --steps 20 --select none --ensemble 1 --out run",
+    );
+    sandbox.stdout("simulate run --paths 4 --horizon 2 --every 0.5 --out paths.csv");
+    assert!(sandbox.read("paths.csv").starts_with("series_,time_,time,series\n"));
+    let seen = sandbox.json("check paths.csv --json");
+    assert_eq!((&seen["series"], &seen["rows"]), (&4.into(), &20.into()), "{seen}");
+    assert_eq!((&seen["time_column"], &seen["variables"]), (&"time_".into(), &2.into()));
 }
 
 #[test]
