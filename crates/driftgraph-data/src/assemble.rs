@@ -95,7 +95,10 @@ impl Table {
         let mut by_name: HashMap<String, usize> = HashMap::new();
         let mut joined = HashSet::new();
         let mut collector = Collector::default();
-        for (file, own_name) in self.names_of_files().into_iter().enumerate() {
+        let files = self.files.iter().map(|rows| rows.file.clone());
+        for (file, own_name) in
+            source::names_of_files(&files.collect::<Vec<_>>()).into_iter().enumerate()
+        {
             let (names, of_row) = match self.series_of_rows(file, own_name, duplicates, notices) {
                 Ok(series) => series,
                 Err(error) => {
@@ -125,20 +128,6 @@ impl Table {
             notices.push(format!("{joined} rows in more than one file, which were joined"));
         }
         Ok(groups)
-    }
-
-    /// A name for the series of each file: the file's, with its folder where names repeat.
-    fn names_of_files(&self) -> Vec<String> {
-        let stems: Vec<String> = self.files.iter().map(|rows| source::stem(&rows.file)).collect();
-        let mut uses: HashMap<&String, usize> = HashMap::new();
-        for stem in &stems {
-            *uses.entry(stem).or_default() += 1;
-        }
-        let name = |(stem, rows): (&String, &Rows)| match uses[stem] {
-            1 => stem.clone(),
-            _ => rows.file.display().to_string(),
-        };
-        stems.iter().zip(&self.files).map(name).collect()
     }
 
     /// The file's own series, or, without a series column, a new one wherever time restarts.

@@ -121,6 +121,27 @@ fn paths_of_variables_named_time_and_series_are_read_back_without_options() {
 }
 
 #[test]
+fn a_data_file_may_have_another_name_than_at_the_fit() {
+    let mut table = "time,x,y\n".to_owned();
+    for time in 0..30 {
+        let angle = f64::from(time) / 4.0;
+        let _ = writeln!(table, "{time},{},{}", angle.sin(), angle.cos());
+    }
+    let sandbox = Sandbox::with("before.csv", &table);
+    sandbox.stdout("fit before.csv --steps 20 --select none --ensemble 1 --out run");
+    let ask = "forecast run --horizon 2 --paths 20 --json";
+    let at_first = sandbox.stdout(ask);
+    std::fs::rename(sandbox.path("before.csv"), sandbox.path("after.csv")).unwrap();
+    assert_eq!(sandbox.stdout(&format!("{ask} --data after.csv")), at_first);
+    // Hidden paths are kept by the name of their series.
+    sandbox.stdout("impute run --samples 5 --data after.csv");
+    sandbox.stdout("fit after.csv --resume run --extend-steps 5");
+    sandbox.write("after.csv", table.replace("\n3,", "\n3.5,"));
+    let changed = sandbox.output(&format!("{ask} --data after.csv"));
+    assert!(String::from_utf8(changed.stderr).unwrap().contains("have changed"));
+}
+
+#[test]
 fn forecasts_and_imputations_are_measured_on_what_was_held_out() {
     let sandbox = sandbox();
     for run in ["bridge", "paper"] {
