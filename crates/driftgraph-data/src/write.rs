@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use driftgraph_core::SeriesSet;
+use driftgraph_core::{ObservedSeries, SeriesSet};
 
 use crate::time::basic_date;
 
@@ -27,7 +27,7 @@ pub fn write_series(out: impl Write, data: &SeriesSet) -> io::Result<()> {
     let header = key_headers(data.variables());
     table.write_record(header.iter().chain(data.variables()))?;
     // Written as 20260131.0, a number is not taken for a date when it is read back.
-    let mut times = data.series().iter().flat_map(|series| series.times());
+    let mut times = data.series().iter().flat_map(ObservedSeries::times);
     let look_like_dates = times.all(|&time| basic_date(time).is_some());
     for series in data.series() {
         for (time_idx, time) in series.times().iter().enumerate() {
