@@ -22,11 +22,12 @@ pub(crate) fn assemble(
     check_same_layout(&files)?;
     let variables = files[0].variables.clone();
     let scale = TimeScale::of(&files.iter().map(|rows| &rows.times).collect::<Vec<_>>());
-    let table = Table { columns: column_order(&files, &variables), files, scale };
+    let columns = column_order(&files, &variables);
+    let table = Table { columns, files, scale, duplicates: options.duplicates };
     let mut collector = Collector::default();
-    let mut builder = Builder { table: &table, options, unsorted: 0, merged: 0, empty_rows: 0 };
+    let mut builder = Builder { table: &table, unsorted: 0, merged: 0, empty_rows: 0 };
     let mut series = Vec::new();
-    for group in table.groups(options.duplicates, notices)? {
+    for group in table.groups(notices)? {
         match builder.build(&group) {
             Ok(Some(built)) => series.push(built),
             Ok(None) => notices.push(format!("series `{}` holds no value, left out", group.name)),
@@ -49,6 +50,7 @@ struct Table {
     scale: TimeScale,
     /// For each file, where its columns stand for the variables in order.
     columns: Vec<Vec<usize>>,
+    duplicates: Duplicates,
 }
 
 #[derive(Clone, Copy)]
@@ -86,11 +88,7 @@ impl Table {
     }
 
     /// Rows of one series together, series in order of first appearance.
-    fn groups(
-        &self,
-        duplicates: Duplicates,
-        notices: &mut Vec<String>,
-    ) -> Result<Vec<Group>, DataErrors> {
+    fn groups(&self, notices: &mut Vec<String>) -> Result<Vec<Group>, DataErrors> {
         let mut groups: Vec<Group> = Vec::new();
         let mut by_name: HashMap<String, usize> = HashMap::new();
         let mut joined = HashSet::new();
@@ -99,7 +97,7 @@ impl Table {
         for (file, own_name) in
             source::names_of_files(&files.collect::<Vec<_>>()).into_iter().enumerate()
         {
-            let (names, of_row) = match self.series_of_rows(file, own_name, duplicates, notices) {
+            let (names, of_row) = match self.series_of_rows(file, own_name, notices) {
                 Ok(series) => series,
                 Err(error) => {
                     collector.push(error)?;
@@ -135,14 +133,13 @@ impl Table {
         &self,
         file: usize,
         own_name: String,
-        duplicates: Duplicates,
         notices: &mut Vec<String>,
     ) -> Result<SeriesOfRows<'_>, DataError> {
         let rows = &self.files[file];
         if let Some(column) = &rows.series {
             return Ok((Cow::Borrowed(&column.names), Cow::Borrowed(&column.name_idx)));
         }
-        let of_row = self.restarts_before(file, duplicates, notices)?;
+        let of_row = self.restarts_before(file, notices)?;
         let n_series = of_row.last().map_or(1, |last| last + 1);
         if n_series == 1 {
             return Ok((Cow::Owned(vec![own_name]), Cow::Owned(of_row)));
@@ -160,7 +157,6 @@ impl Table {
     fn restarts_before(
         &self,
         file: usize,
-        duplicates: Duplicates,
         notices: &mut Vec<String>,
     ) -> Result<Vec<u32>, DataError> {
         let n_rows = self.files[file].lines.len();
@@ -174,7 +170,7 @@ impl Table {
         for row in 0..n_rows {
             if row > 0 && time(row) < time(row - 1) {
                 if time(row) != time(0) {
-                    self.check_one_unsorted_series(file, row, duplicates, notices)?;
+                    self.check_one_unsorted_series(file, row, notices)?;
                     return Ok(vec![0; n_rows]);
                 }
                 n_restarts += 1;
@@ -189,14 +185,13 @@ impl Table {
         &self,
         file: usize,
         first_back: usize,
-        duplicates: Duplicates,
         notices: &mut Vec<String>,
     ) -> Result<(), DataError> {
         let rows = &self.files[file];
         let mut order: Vec<usize> = (0..rows.lines.len()).collect();
         order.sort_unstable_by(|&a, &b| rows.times.compare(a, b));
         let repeats = order.windows(2).any(|pair| rows.times.compare(pair[0], pair[1]).is_eq());
-        if repeats && duplicates == Duplicates::Error {
+        if repeats && self.duplicates == Duplicates::Error {
             let id = RowId { file: file as u32, row: first_back as u32 };
             let (previous, next) = (rows.times.text(first_back - 1), rows.times.text(first_back));
             let label = rows.label_column();
@@ -215,7 +210,6 @@ impl Table {
 /// Builds series one by one and counts what had to be done to their rows.
 struct Builder<'a> {
     table: &'a Table,
-    options: &'a ReadOptions,
     unsorted: usize,
     merged: usize,
     empty_rows: usize,
@@ -263,7 +257,7 @@ impl Builder<'_> {
     ) -> Result<(), DataError> {
         let table = self.table;
         if let [first, second, ..] = same_time {
-            if self.options.duplicates == Duplicates::Error {
+            if table.duplicates == Duplicates::Error {
                 return Err(self.duplicate(group, *first, *second));
             }
             self.merged += same_time.len() - 1;
@@ -273,7 +267,7 @@ impl Builder<'_> {
             for &id in same_time {
                 let new = table.values(id)[table.columns[id.file as usize][variable]];
                 if !new.is_nan() {
-                    value = merge(self.options.duplicates, value, count, new);
+                    value = merge(table.duplicates, value, count, new);
                     count += 1;
                 }
             }

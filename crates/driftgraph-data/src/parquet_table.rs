@@ -159,10 +159,13 @@ impl<'a> Table<'a> {
         Ok(values)
     }
 
-    fn holds_whole_numbers(&self, column: usize) -> bool {
+    /// Only a column of whole numbers may hold dates in basic form.
+    fn dates_or_numbers(&self, column: usize, numbers: Vec<f64>) -> (RawTimes, bool) {
         let schema = self.reader.metadata().file_metadata().schema_descr();
-        let kind = schema.column(column).physical_type();
-        matches!(kind, PhysicalType::INT32 | PhysicalType::INT64)
+        match schema.column(column).physical_type() {
+            PhysicalType::INT32 | PhysicalType::INT64 => whole_numbers(numbers),
+            _ => (RawTimes::Numbers(numbers), false),
+        }
     }
 
     fn numbers_of_texts(
@@ -230,11 +233,7 @@ impl<'a> Table<'a> {
                         collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
                     }
                 }
-                if self.holds_whole_numbers(column) {
-                    whole_numbers(numbers)
-                } else {
-                    (RawTimes::Numbers(numbers), false)
-                }
+                self.dates_or_numbers(column, numbers)
             }
             Cells::Timestamps(stamps) => {
                 for (row, _) in stamps.iter().enumerate().filter(|(_, stamp)| stamp.is_none()) {

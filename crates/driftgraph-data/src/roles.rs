@@ -115,11 +115,11 @@ pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles,
         Some(name) => find(name)?,
         None => guess(&TIME_NAMES).ok_or_else(|| no_time_column(columns))?,
     };
-    let set_aside =
-        |idx: usize| options.ignore.iter().any(|name| columns[idx].eq_ignore_ascii_case(name));
     let series = match &options.series {
         Some(name) => Some(find(name)?),
-        None => guess(&SERIES_NAMES).filter(|&idx| idx != time && !set_aside(idx)),
+        None => {
+            guess(&SERIES_NAMES).filter(|&idx| idx != time && !is_ignored(&columns[idx], options))
+        }
     };
     let chosen = [time].into_iter().chain(series).chain(asked.clone()).chain(ignored.clone());
     check_named_once(columns, chosen)?;
@@ -176,9 +176,13 @@ fn long_columns(columns: &[String], options: &ReadOptions) -> Option<(usize, usi
     let only_roles = others.into_iter().all(|(_, column)| {
         known(&TIME_NAMES, &options.time, column)
             || known(&SERIES_NAMES, &options.series, column)
-            || options.ignore.iter().any(|name| column.eq_ignore_ascii_case(name))
+            || is_ignored(column, options)
     });
     only_roles.then_some((variable, value))
+}
+
+fn is_ignored(column: &str, options: &ReadOptions) -> bool {
+    options.ignore.iter().any(|name| column.eq_ignore_ascii_case(name))
 }
 
 fn position_of(columns: &[String], name: &str) -> Option<usize> {
