@@ -228,7 +228,7 @@ pub(crate) struct BaselineArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// File for the edges, best first [default: standard output]
-    #[arg(long, value_name = "EDGES.csv")]
+    #[arg(long, value_name = "EDGES.csv", value_parser = crate::endings::edges_file())]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
@@ -244,7 +244,8 @@ pub(crate) struct DataArgs {
     /// Column with the time [default: time, timestamp, datetime, date or t]
     #[arg(long, value_name = "COLUMN", help_heading = "Reading the table")]
     pub(crate) time: Option<String>,
-    /// Column with the series [default: series, series_id, trajectory, subject, unit or id]
+    /// Column with the series [default: series, trajectory, subject, patient, run or unit, also with _id; sample_id,
+    /// cell_id, ticker, symbol, replicate or id]
     #[arg(long, value_name = "COLUMN", help_heading = "Reading the table")]
     pub(crate) series: Option<String>,
     /// Variables to keep, separated by commas [default: all other columns]

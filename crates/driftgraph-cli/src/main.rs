@@ -8,6 +8,7 @@ mod charts;
 mod commands;
 mod cpu_time;
 mod diagnostics;
+mod endings;
 mod model_args;
 mod output;
 mod peak_memory;

@@ -7,6 +7,7 @@ use driftgraph_core::process::solver::Scheme;
 use driftgraph_data::graph_formats::GraphFormat;
 
 use crate::args::scheme;
+use crate::endings;
 
 /// The run that is asked.
 #[derive(Debug, Args)]
@@ -26,10 +27,10 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OutArgs {
     /// File for the whole answer (.csv, .tsv or .parquet)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = endings::table_file())]
     pub(crate) out: Option<PathBuf>,
-    /// File for a picture
-    #[arg(long, value_name = "FILE")]
+    /// File for a picture (.svg)
+    #[arg(long, value_name = "FILE", value_parser = endings::picture_file())]
     pub(crate) svg: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
@@ -127,8 +128,8 @@ pub(crate) struct GraphArgs {
     /// File for the edges [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// File for a picture
-    #[arg(long, value_name = "FILE")]
+    /// File for a picture (.svg)
+    #[arg(long, value_name = "FILE", value_parser = endings::picture_file())]
     pub(crate) svg: Option<PathBuf>,
     /// Print one JSON object with edges and feedback loops
     #[arg(long)]
@@ -298,7 +299,7 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// File to write [default: report.html in the run folder]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = endings::page_file())]
     pub(crate) out: Option<PathBuf>,
     /// True edges to compare with [default: those the fit was given, if any]
     #[arg(long, value_name = "FILE")]

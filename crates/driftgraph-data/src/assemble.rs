@@ -22,9 +22,10 @@ pub(crate) fn assemble(
     check_same_layout(&files)?;
     let variables = files[0].variables.clone();
     let scale = TimeScale::of(&files.iter().map(|rows| &rows.times).collect::<Vec<_>>());
-    let table = Table { columns: column_order(&files, &variables), files, scale };
+    let columns = column_order(&files, &variables);
+    let table = Table { columns, files, scale, duplicates: options.duplicates };
     let mut collector = Collector::default();
-    let mut builder = Builder { table: &table, options, unsorted: 0, merged: 0, empty_rows: 0 };
+    let mut builder = Builder { table: &table, unsorted: 0, merged: 0, empty_rows: 0 };
     let mut series = Vec::new();
     for group in table.groups(notices)? {
         match builder.build(&group) {
@@ -49,6 +50,7 @@ struct Table {
     scale: TimeScale,
     /// For each file, where its columns stand for the variables in order.
     columns: Vec<Vec<usize>>,
+    duplicates: Duplicates,
 }
 
 #[derive(Clone, Copy)]
@@ -91,7 +93,10 @@ impl Table {
         let mut by_name: HashMap<String, usize> = HashMap::new();
         let mut joined = HashSet::new();
         let mut collector = Collector::default();
-        for (file, own_name) in self.names_of_files().into_iter().enumerate() {
+        let files = self.files.iter().map(|rows| rows.file.clone());
+        for (file, own_name) in
+            source::names_of_files(&files.collect::<Vec<_>>()).into_iter().enumerate()
+        {
             let (names, of_row) = match self.series_of_rows(file, own_name, notices) {
                 Ok(series) => series,
                 Err(error) => {
@@ -123,20 +128,6 @@ impl Table {
         Ok(groups)
     }
 
-    /// A name for the series of each file: the file's, with its folder where names repeat.
-    fn names_of_files(&self) -> Vec<String> {
-        let stems: Vec<String> = self.files.iter().map(|rows| source::stem(&rows.file)).collect();
-        let mut uses: HashMap<&String, usize> = HashMap::new();
-        for stem in &stems {
-            *uses.entry(stem).or_default() += 1;
-        }
-        let name = |(stem, rows): (&String, &Rows)| match uses[stem] {
-            1 => stem.clone(),
-            _ => rows.file.display().to_string(),
-        };
-        stems.iter().zip(&self.files).map(name).collect()
-    }
-
     /// The file's own series, or, without a series column, a new one wherever time restarts.
     fn series_of_rows(
         &self,
@@ -148,7 +139,7 @@ impl Table {
         if let Some(column) = &rows.series {
             return Ok((Cow::Borrowed(&column.names), Cow::Borrowed(&column.name_idx)));
         }
-        let of_row = self.restarts_before(file)?;
+        let of_row = self.restarts_before(file, notices)?;
         let n_series = of_row.last().map_or(1, |last| last + 1);
         if n_series == 1 {
             return Ok((Cow::Owned(vec![own_name]), Cow::Owned(of_row)));
@@ -163,10 +154,13 @@ impl Table {
     }
 
     /// For each row of a file, how often time returned to its start before it.
-    fn restarts_before(&self, file: usize) -> Result<Vec<u32>, DataError> {
+    fn restarts_before(
+        &self,
+        file: usize,
+        notices: &mut Vec<String>,
+    ) -> Result<Vec<u32>, DataError> {
         let n_rows = self.files[file].lines.len();
-        let id = |row: usize| RowId { file: file as u32, row: row as u32 };
-        let time = |row: usize| self.time(id(row));
+        let time = |row: usize| self.time(RowId { file: file as u32, row: row as u32 });
         // Newest first is an order too, and no restart.
         if (1..n_rows).all(|row| time(row) <= time(row - 1)) {
             return Ok(vec![0; n_rows]);
@@ -176,11 +170,8 @@ impl Table {
         for row in 0..n_rows {
             if row > 0 && time(row) < time(row - 1) {
                 if time(row) != time(0) {
-                    let times = &self.files[file].times;
-                    let (previous, next) = (times.text(row - 1), times.text(row));
-                    return Err(self
-                        .place(id(row))
-                        .problem(Problem::TimeGoesBack { previous, next }));
+                    self.check_one_unsorted_series(file, row, notices)?;
+                    return Ok(vec![0; n_rows]);
                 }
                 n_restarts += 1;
             }
@@ -188,12 +179,37 @@ impl Table {
         }
         Ok(of_row)
     }
+
+    /// Rows in no order are one series if no time comes twice, or if the user said what to do then.
+    fn check_one_unsorted_series(
+        &self,
+        file: usize,
+        first_back: usize,
+        notices: &mut Vec<String>,
+    ) -> Result<(), DataError> {
+        let rows = &self.files[file];
+        let mut order: Vec<usize> = (0..rows.lines.len()).collect();
+        order.sort_unstable_by(|&a, &b| rows.times.compare(a, b));
+        let repeats = order.windows(2).any(|pair| rows.times.compare(pair[0], pair[1]).is_eq());
+        if repeats && self.duplicates == Duplicates::Error {
+            let id = RowId { file: file as u32, row: first_back as u32 };
+            let (previous, next) = (rows.times.text(first_back - 1), rows.times.text(first_back));
+            let label = rows.label_column();
+            return Err(self.place(id).problem(Problem::TimeGoesBack { previous, next, label }));
+        }
+        if !repeats {
+            notices.push(format!(
+                "`{}` has no series column and no time twice, so it was read as one series",
+                rows.file.display(),
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Builds series one by one and counts what had to be done to their rows.
 struct Builder<'a> {
     table: &'a Table,
-    options: &'a ReadOptions,
     unsorted: usize,
     merged: usize,
     empty_rows: usize,
@@ -241,7 +257,7 @@ impl Builder<'_> {
     ) -> Result<(), DataError> {
         let table = self.table;
         if let [first, second, ..] = same_time {
-            if self.options.duplicates == Duplicates::Error {
+            if table.duplicates == Duplicates::Error {
                 return Err(self.duplicate(group, *first, *second));
             }
             self.merged += same_time.len() - 1;
@@ -251,7 +267,7 @@ impl Builder<'_> {
             for &id in same_time {
                 let new = table.values(id)[table.columns[id.file as usize][variable]];
                 if !new.is_nan() {
-                    value = merge(self.options.duplicates, value, count, new);
+                    value = merge(table.duplicates, value, count, new);
                     count += 1;
                 }
             }
@@ -264,7 +280,9 @@ impl Builder<'_> {
         let rows = self.table.rows(second);
         let other = self.table.place(first);
         let row = format!("row {}", other.row.unwrap_or_default());
+        let named = rows.key_columns.series.is_some() || first.file != second.file;
         self.table.place(second).problem(Problem::DuplicateTime {
+            label: if named { None } else { rows.label_column() },
             series: group.name.clone(),
             what: "rows".to_owned(),
             time: rows.times.text(second.row as usize),

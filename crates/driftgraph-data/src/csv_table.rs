@@ -7,7 +7,7 @@ use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::problem::Problem;
 use crate::records::{RecordError, Records};
 use crate::roles::{self, ReadOptions, Roles};
-use crate::rows::{LongRows, NameColumn, Rows, check_row_count};
+use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count};
 use crate::source;
 use crate::time::{TimeColumn, is_missing};
 use crate::words::shorten;
@@ -157,11 +157,13 @@ fn read_wide(
         }
         Ok(())
     })?;
+    let (times, has_basic_dates) = keys.times.finish();
     Ok(Rows {
         file: table.path.to_owned(),
         variables: variables.iter().map(|&idx| columns[idx].clone()).collect(),
+        key_columns: KeyColumns { has_basic_dates, ..KeyColumns::new(columns, time, series) },
         series: series.map(|_| keys.series),
-        times: keys.times.finish(),
+        times,
         values,
         lines: keys.lines,
     })
@@ -188,10 +190,12 @@ fn read_long(
         values.push(parse_number(row.cell(value)).map_err(|problem| (Some(value), problem))?);
         Ok(())
     })?;
+    let (times, has_basic_dates) = keys.times.finish();
     Ok(LongRows {
         file: table.path.to_owned(),
+        key_columns: KeyColumns { has_basic_dates, ..KeyColumns::new(columns, time, series) },
         series: series.map(|_| keys.series),
-        times: keys.times.finish(),
+        times,
         variables,
         values,
         lines: keys.lines,

@@ -27,6 +27,7 @@ mod run_error;
 pub mod run_folder;
 mod source;
 pub mod summary;
+mod suspects;
 pub mod table;
 mod time;
 pub mod whole_file;

@@ -8,7 +8,7 @@ use crate::assemble::assemble;
 use crate::error::{Collector, DataErrors, Place};
 use crate::problem::Problem;
 use crate::roles::ReadOptions;
-use crate::rows::Rows;
+use crate::rows::{KeyColumns, Rows};
 use crate::source::{self, Format};
 use crate::time::TimeAxis;
 use crate::{csv_table, npz};
@@ -24,6 +24,10 @@ pub struct Loaded {
     pub truth: Option<SignatureGraph>,
     /// The files read.
     pub files: Vec<PathBuf>,
+    /// The column that the times are in; an archive of arrays has none.
+    pub time_column: Option<String>,
+    /// The column that names the series, if there is one.
+    pub series_column: Option<String>,
     /// What was decided or changed while reading, in whole sentences.
     pub notices: Vec<String>,
 }
@@ -47,7 +51,7 @@ pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErro
     // Every file is looked at before giving up, so that all problems are reported at once.
     let mut collector = Collector::default();
     for file in &files {
-        match read_file(file, options) {
+        match read_file(file, options, &mut notices) {
             Ok((rows, graph)) => {
                 tables.push(rows);
                 truth = truth.or(graph);
@@ -60,11 +64,35 @@ pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErro
         }
     }
     collector.finish()?;
+    let key_columns = tables[0].key_columns.clone();
     let (data, time_axis) = assemble(tables, options, &mut notices)?;
-    Ok(Loaded { data, time_axis, truth, files, notices })
+    let KeyColumns { time: time_column, series: series_column, has_basic_dates } = key_columns;
+    if let Some(column) = time_column.as_ref().filter(|_| has_basic_dates) {
+        notices.push(format!("times in `{column}` such as 20260131 were read as dates"));
+    }
+    Ok(Loaded { data, time_axis, truth, files, time_column, series_column, notices })
 }
 
+/// Reads a file; a column of row numbers that is named like a series column is left out.
 fn read_file(
+    path: &Path,
+    options: &ReadOptions,
+    notices: &mut Vec<String>,
+) -> Result<(Rows, Option<SignatureGraph>), DataErrors> {
+    let (rows, graph) = read_format(path, options)?;
+    let Some(column) = rows.row_numbers().filter(|_| options.series.is_none()) else {
+        return Ok((rows, graph));
+    };
+    notices.push(format!(
+        "`{column}` of `{}` has another number in every row, so it was left out as a row number",
+        path.display(),
+    ));
+    let mut without = options.clone();
+    without.ignore.push(column.to_owned());
+    read_format(path, &without)
+}
+
+fn read_format(
     path: &Path,
     options: &ReadOptions,
 ) -> Result<(Rows, Option<SignatureGraph>), DataErrors> {

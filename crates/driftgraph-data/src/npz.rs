@@ -12,7 +12,7 @@ use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::npy::Header;
 use crate::problem::Problem;
 use crate::roles::{self, ReadOptions};
-use crate::rows::{NameColumn, Rows, check_row_count};
+use crate::rows::{KeyColumns, NameColumn, Rows, check_row_count};
 use crate::source::{self, Limited};
 use crate::time::RawTimes;
 
@@ -223,6 +223,7 @@ fn rows_of_arrays(
     Ok(Rows {
         file: path.to_owned(),
         variables: names.to_vec(),
+        key_columns: KeyColumns::default(),
         series: Some(series),
         times: RawTimes::Numbers(kept_times),
         values: kept_values,

@@ -17,9 +17,9 @@ use crate::csv_table::parse_number;
 use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::problem::Problem;
 use crate::roles::{self, ReadOptions, Roles};
-use crate::rows::{LongRows, NameColumn, Rows, check_row_count};
+use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count};
 use crate::source;
-use crate::time::{RawTimes, TimeColumn};
+use crate::time::{RawTimes, TimeColumn, whole_numbers};
 
 /// Reads a whole file.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Rows, DataErrors> {
@@ -103,20 +103,26 @@ impl<'a> Table<'a> {
             .map_err(|problem| Place::file(self.path).problem(problem))?;
         let lines = (1..=self.n_rows as u32).collect();
         let file = self.path.to_owned();
+        let (Roles::Wide { time, series, .. } | Roles::Long { time, series, .. }) = roles;
+        let (times, has_basic_dates) = self.times(time)?;
+        let key_columns =
+            KeyColumns { has_basic_dates, ..KeyColumns::new(&self.columns, time, series) };
         match roles {
-            Roles::Wide { time, series, variables } => Ok(Rows {
+            Roles::Wide { series, variables, .. } => Ok(Rows {
                 file,
+                key_columns,
                 series: series.map(|column| self.names(column)).transpose()?,
-                times: self.times(time)?,
+                times,
                 values: self.matrix(&variables)?,
                 variables: variables.iter().map(|&idx| self.columns[idx].clone()).collect(),
                 lines,
             }),
-            Roles::Long { time, series, variable, value } => {
+            Roles::Long { series, variable, value, .. } => {
                 let rows = LongRows {
                     file,
+                    key_columns,
                     series: series.map(|column| self.names(column)).transpose()?,
-                    times: self.times(time)?,
+                    times,
                     variables: self.names(variable)?,
                     values: self.matrix(&[value])?,
                     lines,
@@ -151,6 +157,15 @@ impl<'a> Table<'a> {
         }
         collector.finish()?;
         Ok(values)
+    }
+
+    /// Only a column of whole numbers may hold dates in basic form.
+    fn dates_or_numbers(&self, column: usize, numbers: Vec<f64>) -> (RawTimes, bool) {
+        let schema = self.reader.metadata().file_metadata().schema_descr();
+        match schema.column(column).physical_type() {
+            PhysicalType::INT32 | PhysicalType::INT64 => whole_numbers(numbers),
+            _ => (RawTimes::Numbers(numbers), false),
+        }
     }
 
     fn numbers_of_texts(
@@ -198,7 +213,8 @@ impl<'a> Table<'a> {
         Ok(names)
     }
 
-    fn times(&self, column: usize) -> Result<RawTimes, DataErrors> {
+    /// Times, and whether they are dates in basic form.
+    fn times(&self, column: usize) -> Result<(RawTimes, bool), DataErrors> {
         let mut collector = Collector::default();
         let empty = |row: usize, collector: &mut Collector| {
             collector.push(
@@ -217,13 +233,13 @@ impl<'a> Table<'a> {
                         collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
                     }
                 }
-                RawTimes::Numbers(numbers)
+                self.dates_or_numbers(column, numbers)
             }
             Cells::Timestamps(stamps) => {
                 for (row, _) in stamps.iter().enumerate().filter(|(_, stamp)| stamp.is_none()) {
                     empty(row, &mut collector)?;
                 }
-                RawTimes::Timestamps(stamps.into_iter().flatten().collect())
+                (RawTimes::Timestamps(stamps.into_iter().flatten().collect()), false)
             }
             Cells::Texts(texts) => {
                 let mut times = TimeColumn::default();

@@ -137,13 +137,15 @@ pub enum Problem {
         /// What is written there: nothing, or a word such as `NA`.
         text: String,
     },
-    /// A time before the one above it, with nothing that says a new series begins.
-    #[error("time goes back from {previous} to {next}")]
+    /// A time before the one above it, in a table where times repeat and no column tells series apart.
+    #[error("time goes back from {previous} to {next}, and some times appear more than once")]
     TimeGoesBack {
         /// The time above.
         previous: String,
         /// This row's time.
         next: String,
+        /// A column that would tell series apart.
+        label: Option<String>,
     },
     /// The same series and time twice.
     #[error("series `{series}` has two {what} at time {time}; the other is {other}")]
@@ -156,6 +158,8 @@ pub enum Problem {
         time: String,
         /// Where the earlier one is.
         other: String,
+        /// A column that would tell series apart, where none was found by its name.
+        label: Option<String>,
     },
     /// Files that do not hold the same variables.
     #[error("the file has {}, unlike `{other}`", differences(missing, extra))]
@@ -283,6 +287,8 @@ impl Problem {
     /// What the user may do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::TimeGoesBack { label: Some(label), .. }
+            | Self::DuplicateTime { label: Some(label), .. } => return Some(label_hint(label)),
             Self::TooLarge { .. } => "raise the limit with `--max-bytes N`, or split the file",
             Self::UnknownFormat => "save the table as CSV (in a spreadsheet: \"CSV UTF-8\")",
             Self::NotUtf8 => "save the table as UTF-8 (in a spreadsheet: \"CSV UTF-8\")",
@@ -313,7 +319,9 @@ impl Problem {
             Self::EmptyCell { .. } => "fill in the cell, or delete the row",
             Self::OpenQuote => "close it, or double it (\"\") if it is part of the text",
             Self::TimeGoesBack { .. } => {
-                "add a `series` column if a new series begins here, or sort the rows by time"
+                "if these are several series, name the column that tells them apart with \
+                 `--series COLUMN`, or add one; if they are repeated measurements of one, pass \
+                 `--duplicates mean`, `first` or `last`"
             }
             Self::DuplicateTime { .. } => {
                 "keep one row per series and time, or pass `--duplicates mean`, `first` or `last`"
@@ -337,6 +345,13 @@ impl Problem {
         };
         Some(hint.to_owned())
     }
+}
+
+fn label_hint(label: &str) -> String {
+    format!(
+        "no time comes twice for any `{label}`: if it names the series, pass `--series {label}`; \
+         if not, keep one row per series and time, or pass `--duplicates mean`, `first` or `last`"
+    )
 }
 
 fn empty_cell(text: &str) -> String {

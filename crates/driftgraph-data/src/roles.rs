@@ -4,10 +4,33 @@ use std::collections::HashSet;
 
 use crate::problem::Problem;
 
-/// Names of a time column, most telling first; case does not matter.
-const TIME_NAMES: [&str; 5] = ["time", "timestamp", "datetime", "date", "t"];
+/// Names of a time column, most telling first; case does not matter. `time_` is written where a variable is named `time`.
+const TIME_NAMES: [&str; 6] = ["time_", "time", "timestamp", "datetime", "date", "t"];
 /// Names of a series column, most telling first; case does not matter.
-const SERIES_NAMES: [&str; 6] = ["series", "series_id", "trajectory", "subject", "unit", "id"];
+///
+/// Each names what was measured, not a measurement; `run` and `unit` come late, `id` last, since it may count rows.
+/// `series_` is written where a variable is named `series`.
+const SERIES_NAMES: [&str; 19] = [
+    "series_",
+    "series",
+    "series_id",
+    "trajectory",
+    "trajectory_id",
+    "subject",
+    "subject_id",
+    "patient",
+    "patient_id",
+    "sample_id",
+    "cell_id",
+    "ticker",
+    "symbol",
+    "replicate",
+    "run",
+    "run_id",
+    "unit",
+    "unit_id",
+    "id",
+];
 
 /// How pandas names an index that it saves as a column: row numbers, not measurements.
 const PANDAS_INDEX: &str = "__index_level_";
@@ -106,7 +129,9 @@ pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles,
     };
     let series = match &options.series {
         Some(name) => Some(find(name)?),
-        None => guess(&SERIES_NAMES).filter(|&idx| idx != time),
+        None => {
+            guess(&SERIES_NAMES).filter(|&idx| idx != time && !is_ignored(&columns[idx], options))
+        }
     };
     let chosen = [time].into_iter().chain(series).chain(asked.clone()).chain(ignored.clone());
     check_named_once(columns, chosen)?;
@@ -163,9 +188,13 @@ fn long_columns(columns: &[String], options: &ReadOptions) -> Option<(usize, usi
     let only_roles = others.into_iter().all(|(_, column)| {
         known(&TIME_NAMES, &options.time, column)
             || known(&SERIES_NAMES, &options.series, column)
-            || options.ignore.iter().any(|name| column.eq_ignore_ascii_case(name))
+            || is_ignored(column, options)
     });
     only_roles.then_some((variable, value))
+}
+
+fn is_ignored(column: &str, options: &ReadOptions) -> bool {
+    options.ignore.iter().any(|name| column.eq_ignore_ascii_case(name))
 }
 
 fn position_of(columns: &[String], name: &str) -> Option<usize> {

@@ -15,6 +15,7 @@ use crate::time::RawTimes;
 pub(crate) struct Rows {
     pub(crate) file: PathBuf,
     pub(crate) variables: Vec<String>,
+    pub(crate) key_columns: KeyColumns,
     /// Names of the series, or `None` where the file has no series column.
     pub(crate) series: Option<NameColumn>,
     pub(crate) times: RawTimes,
@@ -22,6 +23,59 @@ pub(crate) struct Rows {
     pub(crate) values: Vec<f64>,
     /// Line of the file that each row came from, from 1.
     pub(crate) lines: Vec<u32>,
+}
+
+impl Rows {
+    /// A series column that has another whole number in every row: it counts rows, and names no series.
+    pub(crate) fn row_numbers(&self) -> Option<&str> {
+        /// So few rows may well be as many series.
+        const FEWEST: usize = 3;
+        let names = &self.series.as_ref()?.names;
+        let n_rows = self.lines.len();
+        let counts = n_rows >= FEWEST
+            && names.len() == n_rows
+            && names.iter().all(|name| name.parse::<i64>().is_ok());
+        let name = self.key_columns.series.as_deref()?;
+        // Who writes `series` means it.
+        (counts && !name.to_ascii_lowercase().starts_with("series")).then_some(name)
+    }
+
+    /// A variable that looks like the name of the series: few whole numbers, and no time twice for any of them.
+    pub(crate) fn label_column(&self) -> Option<String> {
+        let (n_rows, n_variables) = (self.lines.len(), self.variables.len());
+        let candidates = (0..n_variables).filter_map(|variable| {
+            let label = |row: usize| self.values[row * n_variables + variable];
+            let compare = |&a: &usize, &b: &usize| {
+                label(a).total_cmp(&label(b)).then_with(|| self.times.compare(a, b))
+            };
+            // A missing cell has no whole part either.
+            if (0..n_rows).any(|row| label(row).fract() != 0.0) {
+                return None;
+            }
+            let mut order: Vec<usize> = (0..n_rows).collect();
+            order.sort_unstable_by(compare);
+            let distinct = 1 + order.windows(2).filter(|p| label(p[0]) != label(p[1])).count();
+            let unique = order.windows(2).all(|pair| compare(&pair[0], &pair[1]).is_ne());
+            (unique && distinct > 1 && 2 * distinct <= n_rows).then_some((distinct, variable))
+        });
+        candidates.min().map(|(_, variable)| self.variables[variable].clone())
+    }
+}
+
+/// Names of the columns that say which series and time a row belongs to; an archive of arrays has none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeyColumns {
+    pub(crate) time: Option<String>,
+    pub(crate) series: Option<String>,
+    /// Whether times are dates that were written as 20260131.
+    pub(crate) has_basic_dates: bool,
+}
+
+impl KeyColumns {
+    pub(crate) fn new(columns: &[String], time: usize, series: Option<usize>) -> Self {
+        let name = |idx: usize| columns[idx].clone();
+        Self { time: Some(name(time)), series: series.map(name), has_basic_dates: false }
+    }
 }
 
 /// Rows are numbered with 32 bits, which halves the memory of a large table's bookkeeping.
@@ -60,6 +114,7 @@ impl NameColumn {
 #[derive(Debug, Clone)]
 pub(crate) struct LongRows {
     pub(crate) file: PathBuf,
+    pub(crate) key_columns: KeyColumns,
     pub(crate) series: Option<NameColumn>,
     pub(crate) times: RawTimes,
     pub(crate) variables: NameColumn,
@@ -100,7 +155,8 @@ impl LongRows {
                 RawTimes::Timestamps(first_cells.iter().map(|&cell| all[cell]).collect())
             }
         };
-        Ok(Rows { file: self.file, variables: columns.names, series, times, values, lines })
+        let (file, key_columns, variables) = (self.file, self.key_columns, columns.names);
+        Ok(Rows { file, variables, key_columns, series, times, values, lines })
     }
 
     fn columns(&self, options: &ReadOptions) -> Result<PivotColumns, DataError> {
@@ -151,6 +207,7 @@ impl LongRows {
             what: format!("values of `{variable}`"),
             time: self.times.text(second as usize),
             other: format!("row {}", self.lines[first as usize]),
+            label: None,
         })
     }
 

@@ -1,5 +1,6 @@
 //! Finding and opening files, within limits.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -46,6 +47,20 @@ pub(crate) fn stem(path: &Path) -> String {
         _ => &name,
     };
     plain.rsplit_once('.').map_or(plain, |(stem, _)| stem).to_owned()
+}
+
+/// A name for the series of each file: the file's, with its folder where names repeat.
+pub(crate) fn names_of_files(files: &[PathBuf]) -> Vec<String> {
+    let stems: Vec<String> = files.iter().map(|file| stem(file)).collect();
+    let mut uses: HashMap<&String, usize> = HashMap::new();
+    for stem in &stems {
+        *uses.entry(stem).or_default() += 1;
+    }
+    let name = |(stem, file): (&String, &PathBuf)| match uses[stem] {
+        1 => stem.clone(),
+        _ => file.display().to_string(),
+    };
+    stems.iter().zip(files).map(name).collect()
 }
 
 /// The files to read: each path itself, or the tables of a folder in natural order.

@@ -2,6 +2,7 @@
 
 use driftgraph_core::{ObservedSeries, SeriesSet, Shortage, Standardizer};
 
+use crate::suspects;
 use crate::words::list;
 use crate::{Loaded, TimeAxis};
 
@@ -18,6 +19,10 @@ pub struct Summary {
     pub missing_cells: usize,
     /// Share of cells without a value, from 0 to 1.
     pub missing_share: f64,
+    /// The column taken as time; `None` for an archive of arrays.
+    pub time_column: Option<String>,
+    /// The column taken as series; `None` where there is none.
+    pub series_column: Option<String>,
     /// Unit and origin of the times.
     pub time: TimeAxis,
     /// Earliest and latest time.
@@ -61,7 +66,7 @@ impl Summary {
         let data = &loaded.data;
         let variable_details: Vec<_> =
             (0..data.n_variables()).map(|idx| VariableSummary::new(data, idx)).collect();
-        let warnings = warnings(data, &variable_details);
+        let warnings = warnings(loaded, &variable_details);
         let lengths = || data.series().iter().map(ObservedSeries::n_observations);
         let times = || data.series().iter().map(ObservedSeries::times);
         let missing_cells = data.n_missing();
@@ -71,6 +76,8 @@ impl Summary {
             rows: data.n_rows(),
             missing_cells,
             missing_share: missing_cells as f64 / (data.n_rows() * data.n_variables()) as f64,
+            time_column: loaded.time_column.clone(),
+            series_column: loaded.series_column.clone(),
             time: loaded.time_axis.clone(),
             span: [
                 times().map(|times| times[0]).fold(f64::INFINITY, f64::min),
@@ -109,11 +116,7 @@ impl VariableSummary {
 
 /// Whether some variable has two different values along the series.
 fn changes(series: &ObservedSeries) -> bool {
-    (0..series.n_variables()).any(|variable| {
-        let mut values = (0..series.n_observations()).filter_map(|row| series.value(row, variable));
-        let first = values.next();
-        values.any(|value| Some(value) != first)
-    })
+    (0..series.n_variables()).any(|variable| suspects::changes(series, variable))
 }
 
 fn median_gap(data: &SeriesSet) -> Option<f64> {
@@ -126,7 +129,8 @@ fn median_gap(data: &SeriesSet) -> Option<f64> {
     Some(*gaps.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
+fn warnings(loaded: &Loaded, variables: &[VariableSummary]) -> Vec<String> {
+    let data = &loaded.data;
     let mut warnings = Vec::new();
     let (n_rows, n_variables) = (data.n_rows(), data.n_variables());
     warnings.extend(transposed_warning(data));
@@ -154,11 +158,26 @@ fn warnings(data: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
             warnings.push(format!("`{name}` {shortage}, too few to learn its edges from"));
         }
     }
+    warnings.extend(suspects::labels(loaded));
+    warnings.extend(suspects::row_numbers(data));
+    warnings.extend(most_of(suspects::sentinels(data)));
+    warnings.extend(most_of(suspects::twins(data)));
     warnings.extend(scale_warning(data, variables));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();
     if !short.is_empty() {
         warnings.push(format!("fewer than 3 rows in series {}", list(&short)));
+    }
+    warnings
+}
+
+/// A few warnings of one kind; a table of thousands of genes may give hundreds.
+fn most_of(mut warnings: Vec<String>) -> Vec<String> {
+    const MOST: usize = 5;
+    if warnings.len() > MOST {
+        let more = warnings.len() - MOST;
+        warnings.truncate(MOST);
+        warnings.push(format!("and {more} more like this"));
     }
     warnings
 }

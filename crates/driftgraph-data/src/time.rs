@@ -47,6 +47,8 @@ impl RawTimes {
 #[derive(Debug, Default)]
 pub(crate) struct TimeColumn {
     times: Option<RawTimes>,
+    /// Whether some number is not written as the eight digits of a basic date.
+    has_other_numbers: bool,
 }
 
 impl TimeColumn {
@@ -56,6 +58,7 @@ impl TimeColumn {
             return Err(Problem::EmptyCell { text: text.to_owned() });
         }
         let text_owned = || shorten(text);
+        self.has_other_numbers |= text.len() != 8 || !text.bytes().all(|b| b.is_ascii_digit());
         match (&mut self.times, text.parse::<f64>()) {
             (_, Ok(number)) if !number.is_finite() => {
                 return Err(Problem::NotATime { text: text_owned() });
@@ -83,10 +86,36 @@ impl TimeColumn {
         Ok(())
     }
 
-    /// The whole column.
-    pub(crate) fn finish(self) -> RawTimes {
-        self.times.unwrap_or(RawTimes::Numbers(Vec::new()))
+    /// The whole column, and whether it holds dates in basic form.
+    pub(crate) fn finish(self) -> (RawTimes, bool) {
+        match self.times {
+            Some(RawTimes::Numbers(numbers)) if !self.has_other_numbers => whole_numbers(numbers),
+            times => (times.unwrap_or(RawTimes::Numbers(Vec::new())), false),
+        }
     }
+}
+
+/// Times written as whole numbers: dates, which is said by `true`, if all of them are dates in basic form.
+pub(crate) fn whole_numbers(numbers: Vec<f64>) -> (RawTimes, bool) {
+    let dates: Option<Vec<i64>> = numbers.iter().copied().map(basic_date).collect();
+    match dates {
+        Some(stamps) if !stamps.is_empty() => (RawTimes::Timestamps(stamps), true),
+        _ => (RawTimes::Numbers(numbers), false),
+    }
+}
+
+/// A date in ISO-8601's basic form, 20260131, as nanoseconds since 1970.
+///
+/// Only years from 1900 to 2100 count, so that hardly any other number of eight digits is mistaken for one.
+pub(crate) fn basic_date(number: f64) -> Option<i64> {
+    if number.fract() != 0.0 || !(19_000_101.0..=21_001_231.0).contains(&number) {
+        return None;
+    }
+    let digits = number as i32;
+    let (year, month, day) = (digits / 10_000, digits / 100 % 100, digits % 100);
+    let date = Date::new(year as i16, month as i8, day as i8).ok()?;
+    let instant = TimeZone::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()?;
+    i64::try_from(instant.as_nanosecond()).ok()
 }
 
 /// Whether a cell says that nothing was measured.
@@ -249,6 +278,20 @@ mod tests {
         assert_eq!(parse_timestamp("1970-01-01 01:00"), Some(hour));
         assert_eq!(parse_timestamp("1970-01-01T01:00:00+01:00"), Some(0));
         assert_eq!(parse_timestamp("31.12.1999"), None);
+    }
+
+    #[test]
+    fn eight_digits_are_a_date_only_where_all_of_them_are() {
+        let column = |texts: &[&str]| {
+            let mut column = TimeColumn::default();
+            texts.iter().for_each(|text| column.push(text).unwrap());
+            column.finish().1
+        };
+        assert!(column(&["20231229", "20240102"]));
+        assert_eq!(basic_date(20_240_229.0), parse_timestamp("2024-02-29"));
+        for other in ["20230229", "20241301", "18991231", "21010101", "20231229.0", "2023"] {
+            assert!(!column(&["20231229", other]), "{other}");
+        }
     }
 
     fn numbers(scale: TimeScale, times: &RawTimes, n_rows: usize) -> Vec<f64> {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Writes a file beside its place and moves it there once it is complete and on disk.
 ///
-/// Whatever happens in between, a power cut included, the place holds the old file or the new one.
+/// Whatever happens in between, a power cut included, the place holds the old file or the new one. A link stays one,
+/// and the file it points to is replaced; what is no file, such as a pipe or a device, is written into.
 pub fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
@@ -16,21 +17,56 @@ pub fn write_whole(
 /// A complete file that is not in its place yet; it goes away if it is dropped.
 #[derive(Debug)]
 pub struct PreparedFile {
-    file: tempfile::NamedTempFile,
+    content: Content,
+    /// Where the content goes, links followed.
+    target: PathBuf,
     path: PathBuf,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// A file beside the place.
+    Beside(tempfile::NamedTempFile),
+    /// Bytes for something that cannot be replaced.
+    Bytes(Vec<u8>),
 }
 
 impl PreparedFile {
     /// Moves the file to its place.
     pub fn place(self) -> io::Result<()> {
-        self.file.persist(&self.path).map_err(|error| error.error)?;
-        sync_folder(folder_of(&self.path))
+        match self.content {
+            Content::Beside(file) => {
+                file.persist(&self.target).map_err(|error| error.error)?;
+                sync_folder(folder_of(&self.target))
+            }
+            Content::Bytes(bytes) => {
+                let mut out = std::fs::OpenOptions::new().write(true).open(&self.target)?;
+                out.write_all(&bytes)
+            }
+        }
     }
 
     /// Where the file will be.
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Where a path leads if it is a link, also to a file that does not exist yet.
+fn follow_links(path: &Path) -> PathBuf {
+    /// As many as Linux follows; a ring of links has no end.
+    const MOST: usize = 40;
+    let mut target = path.to_owned();
+    for _ in 0..MOST {
+        let Ok(next) = std::fs::read_link(&target) else { break };
+        target = folder_of(&target).join(next);
+    }
+    target
+}
+
+/// Whether something is there that a file must not take the place of: a pipe, a socket, a device.
+fn is_written_into(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -43,7 +79,15 @@ pub fn prepare(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> io::Result<PreparedFile> {
-    let folder = folder_of(path);
+    let target = follow_links(path);
+    let path = path.to_owned();
+    if is_written_into(&path) {
+        let mut bytes = Vec::new();
+        write(&mut bytes)?;
+        // The path itself, since links such as /dev/stdout may point to what has no name.
+        return Ok(PreparedFile { content: Content::Bytes(bytes), target: path.clone(), path });
+    }
+    let folder = folder_of(&target);
     if !folder.is_dir() {
         let reason = format!("the folder `{}` does not exist", folder.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, reason));
@@ -55,7 +99,7 @@ pub fn prepare(
     buffer.flush()?;
     drop(buffer);
     file.as_file().sync_all()?;
-    Ok(PreparedFile { file, path: path.to_owned() })
+    Ok(PreparedFile { content: Content::Beside(file), target, path })
 }
 
 /// A renamed file is safe once its folder is on disk too.
@@ -112,6 +156,44 @@ mod tests {
         });
         assert!(broken.is_err());
         assert_eq!(std::fs::read(&file).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_and_the_file_behind_it_is_replaced() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        std::fs::create_dir(place("results")).unwrap();
+        symlink("results/table.csv", place("near")).unwrap();
+        symlink("near", place("far")).unwrap();
+        // The first write makes the file that the links point to.
+        for text in ["first", "second"] {
+            write_whole(&place("far"), |out| out.write_all(text.as_bytes())).unwrap();
+            assert_eq!(std::fs::read_to_string(place("results/table.csv")).unwrap(), text);
+        }
+        for link in ["near", "far"] {
+            assert!(std::fs::symlink_metadata(place(link)).unwrap().is_symlink(), "{link}");
+        }
+        symlink("ring", place("ring")).unwrap();
+        assert!(write_whole(&place("ring/table.csv"), |out| out.write_all(b"x")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_written_into_and_stays_a_pipe() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.csv");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::read_to_string(pipe).unwrap()
+        });
+        write_whole(&pipe, |out| out.write_all(b"a,b\n")).unwrap();
+        assert_eq!(reader.join().unwrap(), "a,b\n");
+        assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

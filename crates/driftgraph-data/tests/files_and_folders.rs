@@ -68,6 +68,7 @@ fn a_time_found_in_two_files_names_both() {
         what: "rows".into(),
         time: "0".into(),
         other: format!("row 2 of `{}`", first.display()),
+        label: None,
     };
     assert_eq!((problem, row), (expected, Some(3)));
 }

@@ -211,3 +211,15 @@ fn a_file_cut_anywhere_is_damaged() {
         assert!(matches!(problem, Problem::Damaged { .. }), "{length}: {problem}");
     }
 }
+
+#[test]
+fn whole_numbers_that_are_all_dates_are_read_as_dates() {
+    let folder = Folder::new();
+    let times = vec![Some(20_231_229), Some(20_240_102), Some(20_240_103)];
+    let values = vec![Some(1.0), Some(2.0), Some(3.0)];
+    let columns = [Column::Int64(times), Column::Double(values)];
+    let file = parquet(&folder, "REQUIRED INT64 date; REQUIRED DOUBLE x;", &columns, 1);
+    let loaded = load(&[file], &ReadOptions::default()).unwrap();
+    assert_eq!(loaded.data.series()[0].times(), [0.0, 4.0, 5.0]);
+    assert_eq!(loaded.notices, ["times in `date` such as 20260131 were read as dates"]);
+}

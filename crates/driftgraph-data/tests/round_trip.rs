@@ -67,3 +67,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn times_that_look_like_dates_are_read_back_as_the_numbers_they_were() {
+    let times = vec![20_260_101.0, 20_260_131.0];
+    let series = ObservedSeries::new("a", 1, times.clone(), vec![1.0, 2.0]).unwrap();
+    let mut text = Vec::new();
+    write_series(&mut text, &SeriesSet::new(vec!["x".into()], vec![series]).unwrap()).unwrap();
+    assert_eq!(load_text("data.csv", &text).unwrap().data.series()[0].times(), times);
+}

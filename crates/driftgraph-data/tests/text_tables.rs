@@ -27,7 +27,8 @@ fn a_wide_table_is_split_by_its_series_column() {
 #[test]
 fn time_and_series_go_by_several_names_in_any_case() {
     for time in ["time", "Timestamp", "DATETIME", "date", "T"] {
-        for name in ["Series", "series_id", "Trajectory", "SUBJECT", "unit", "ID"] {
+        let names = ["Series", "series_id", "Trajectory", "SUBJECT", "unit", "ID", "Patient_ID"];
+        for name in names.into_iter().chain(["patient", "subject_id", "ticker", "symbol", "run"]) {
             let loaded = load_text("a.csv", format!("{name},{time},x\np,0,1\np,1,2\n")).unwrap();
             assert_eq!(content(&loaded), [series("p", &[0.0, 1.0], &[1.0, 2.0])], "{name} {time}");
         }
@@ -92,13 +93,33 @@ fn the_dream_layout_is_split_where_time_restarts_and_this_is_told() {
 }
 
 #[test]
-fn time_that_goes_back_elsewhere_is_refused_without_a_series_column() {
-    let (problem, row, _) = problem_of("a.csv", "time,x\n0,1\n2,2\n1,3\n");
-    assert_eq!(problem, Problem::TimeGoesBack { previous: "2".into(), next: "1".into() });
+fn rows_in_no_order_are_one_series_where_no_time_comes_twice() {
+    for text in ["time,x\n2,3\n0,1\n3,4\n1,2\n", "time,x\n0,1\n2,3\n1,2\n3,4\n"] {
+        let loaded = load_text("a.csv", text).unwrap();
+        let expected = series("a", &[0.0, 1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(content(&loaded), [expected]);
+        let [why, sorted] = &loaded.notices[..] else { panic!("{:?}", loaded.notices) };
+        assert!(why.ends_with("no series column and no time twice, so it was read as one series"));
+        assert_eq!(sorted, "sorted the rows of 1 series by time");
+    }
+}
+
+#[test]
+fn time_that_goes_back_and_repeats_is_refused_unless_duplicates_are_resolved() {
+    let text = "time,x\n0,1\n2,2\n1,3\n2,4\n";
+    let (problem, row, _) = problem_of("a.csv", text);
+    let (previous, next) = ("2".into(), "1".into());
+    assert_eq!(problem, Problem::TimeGoesBack { previous, next, label: None });
     assert_eq!(row, Some(4));
-    let (problem, ..) = problem_of("a.csv", "date,x\n2026-01-01,1\n2026-01-05,2\n2026-01-03,3\n");
+    let hint = problem.hint().unwrap();
+    assert!(hint.contains("--series") && hint.contains("--duplicates"), "{hint}");
+    let chosen = options(|options| options.duplicates = Duplicates::Mean);
+    let loaded = load_text_with("a.csv", text, &chosen).unwrap();
+    assert_eq!(content(&loaded), [series("a", &[0.0, 1.0, 2.0], &[1.0, 3.0, 3.0])]);
+    let dates = "date,x\n2026-01-01,1\n2026-01-05,2\n2026-01-03,3\n2026-01-03,3\n";
+    let (problem, ..) = problem_of("a.csv", dates);
     let (previous, next) = ("2026-01-05T00:00:00Z".into(), "2026-01-03T00:00:00Z".into());
-    assert_eq!(problem, Problem::TimeGoesBack { previous, next });
+    assert_eq!(problem, Problem::TimeGoesBack { previous, next, label: None });
 }
 
 #[test]
@@ -140,6 +161,7 @@ fn duplicates_are_refused_or_resolved_cell_by_cell() {
         what: "rows".into(),
         time: "0".into(),
         other: "row 2".into(),
+        label: None,
     };
     assert_eq!((problem, row), (expected, Some(3)));
     // x: 1, 3, 8; y: missing, 5, 6.
@@ -153,6 +175,39 @@ fn duplicates_are_refused_or_resolved_cell_by_cell() {
         let loaded = load_text_with("a.csv", text, &chosen).unwrap();
         assert_eq!(content(&loaded), [series("a", &[0.0, 1.0], &[x, y, 0.0, 0.0])]);
         assert_eq!(loaded.notices, ["merged 2 rows into others of the same series and time"]);
+    }
+}
+
+#[test]
+fn a_column_of_whole_numbers_that_tells_rows_of_one_time_apart_is_proposed_as_series() {
+    let side_by_side = "mouse,time,x\n7,0,1\n9,0,2\n7,1,3\n9,1,4\n7,2,1\n9,2,2\n";
+    let below = "mouse,time,x\n7,0,1\n7,1,2\n7,2,3\n9,1,4\n9,2,1\n9,3,2\n";
+    for text in [side_by_side, below] {
+        let (problem, ..) = problem_of("a.csv", text);
+        let hint = problem.hint().unwrap();
+        let (series, mean) = (hint.find("--series mouse"), hint.find("--duplicates mean"));
+        assert!(series.is_some() && series < mean, "{hint}");
+        let chosen = options(|options| options.series = Some("mouse".into()));
+        assert_eq!(load_text_with("a.csv", text, &chosen).unwrap().data.n_series(), 2);
+    }
+}
+
+#[test]
+fn a_column_named_like_a_series_that_counts_rows_is_left_out_and_this_is_told() {
+    let tables = [
+        "id,time,x\n0,0,1\n1,1,2\n2,0,3\n3,1,4\n",
+        "id,time,variable,value\n0,0,x,1\n1,1,x,2\n2,2,x,3\n3,3,x,4\n",
+    ];
+    for (text, n_series) in tables.into_iter().zip([2, 1]) {
+        let loaded = load_text("a.csv", text).unwrap();
+        assert_eq!(
+            (loaded.data.n_series(), loaded.data.variables()),
+            (n_series, &["x".into()][..])
+        );
+        assert!(loaded.notices[0].starts_with("`id` of "), "{:?}", loaded.notices);
+        assert_eq!(loaded.series_column, None);
+        let chosen = options(|options| options.series = Some("id".into()));
+        assert_eq!(load_text_with("a.csv", text, &chosen).unwrap().data.n_series(), 4);
     }
 }
 
@@ -176,6 +231,16 @@ fn dates_are_counted_from_the_earliest_in_the_unit_of_the_median_gap() {
         [series("a", &[1.0, 2.5], &[1.0, 2.0]), series("b", &[0.0], &[3.0])]
     );
     assert_eq!(loaded.time_axis.to_string(), "hours since 2026-03-01T11:00:00Z");
+}
+
+#[test]
+fn times_of_eight_digits_that_are_all_dates_are_read_as_dates_and_this_is_told() {
+    let loaded = load_text("a.csv", "date,x\n20231229,1\n20240102,2\n20240103,3\n").unwrap();
+    assert_eq!(content(&loaded), [series("a", &[0.0, 4.0, 5.0], &[1.0, 2.0, 3.0])]);
+    assert_eq!(loaded.time_axis.to_string(), "days since 2023-12-29T00:00:00Z");
+    assert_eq!(loaded.notices, ["times in `date` such as 20260131 were read as dates"]);
+    let numbers = load_text("a.csv", "time,x\n20231229,1\n20231299,2\n").unwrap();
+    assert_eq!(content(&numbers), [series("a", &[20_231_229.0, 20_231_299.0], &[1.0, 2.0])]);
 }
 
 #[test]

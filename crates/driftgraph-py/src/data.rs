@@ -29,7 +29,15 @@ impl SeriesData {
 
     pub(crate) fn of_set(data: SeriesSet, truth: Option<SignatureGraph>) -> Self {
         let time_axis = TimeAxis { unit: TimeUnit::Given, origin: None };
-        let loaded = Loaded { data, time_axis, truth, files: Vec::new(), notices: Vec::new() };
+        let loaded = Loaded {
+            data,
+            time_axis,
+            truth,
+            files: Vec::new(),
+            time_column: None,
+            series_column: None,
+            notices: Vec::new(),
+        };
         Self { loaded, options: ReadOptions::default() }
     }
 

@@ -13,7 +13,7 @@ use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_data::run_folder::Run;
-use driftgraph_data::{Loaded, RunError, fingerprint};
+use driftgraph_data::{Loaded, RunError};
 use driftgraph_overview::{OverviewOptions, overview};
 use driftgraph_report::report_html;
 use numpy::{PyArray2, PyArray3, PyReadonlyArray2};
@@ -138,11 +138,11 @@ impl Model {
         let run = py.detach(|| Run::load(&folder)).or_raise()?;
         let known = OnceLock::new();
         if let Some(data) = data {
-            if fingerprint(data.set()) != run.data.fingerprint {
-                let files = data.loaded.files.clone();
+            let files = data.loaded.files.clone();
+            let Some(same) = run.data.same(data.loaded.clone()) else {
                 return Err(RunError::DataChanged { folder, files }).or_raise();
-            }
-            known.get_or_init(|| Some(data.loaded.clone()));
+            };
+            known.get_or_init(|| Some(same));
         }
         Ok(Self { run, folder, data: known })
     }

@@ -33,10 +33,11 @@ pub(crate) fn describe(summary: &Summary) -> String {
         if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
     let _ = writeln!(
         text,
-        "{} of {per_series} rows, {}, {} in all\ntime {} to {}, median gap {} ({})\n{} of {} cells missing ({:.1} %)\n",
+        "{} of {per_series} rows, {}, {} in all\n{}time {} to {}, median gap {} ({})\n{} of {} cells missing ({:.1} %)\n",
         count(summary.series, "series", "series"),
         count(summary.variables, "variable", "variables"),
         count(summary.rows, "row", "rows"),
+        key_columns(summary),
         short(summary.span[0]),
         short(summary.span[1]),
         short_or_dash(summary.median_gap),
@@ -70,6 +71,15 @@ pub(crate) fn describe(summary: &Summary) -> String {
     }
     let _ = writeln!(text, "{}", verdict(summary));
     text
+}
+
+/// Which columns say when and in which series a row was measured; nothing for an archive of arrays.
+fn key_columns(summary: &Summary) -> String {
+    match (&summary.time_column, &summary.series_column) {
+        (None, _) => String::new(),
+        (Some(time), Some(series)) => format!("time in column `{time}`, series in `{series}`\n"),
+        (Some(time), None) => format!("time in column `{time}`, no series column\n"),
+    }
 }
 
 fn verdict(summary: &Summary) -> String {

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::asking::with_run;
 use crate::commands::table;
+use crate::endings::graph_format;
 use crate::model_args::GraphArgs;
 use crate::output::{count, short, write_file};
 
@@ -25,6 +26,12 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
             "`--threshold` must be a probability, found {threshold}"
         );
     }
+    // Before any work, so that a name that cannot be written costs none.
+    let format = match (&args.format, &args.out) {
+        (Some(format), _) => Some(GraphFormat::from(*format)),
+        (None, Some(file)) => Some(graph_format(file)?),
+        (None, None) => None,
+    };
     let (names, edges) = with_run(&args.run, |run| {
         let mut edges = run.model.edges();
         if let Some(k) = args.top {
@@ -47,8 +54,6 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
         let picture = graph_picture(&names, &edges, &title)?;
         write_file(file, |out| out.write_all(picture.as_bytes()))?;
     }
-    let by_name = args.out.as_deref().and_then(GraphFormat::of_file);
-    let format = args.format.map(GraphFormat::from).or(by_name);
     if let Some(file) = &args.out {
         let text = graph_text(&names, &edges, format.unwrap_or(GraphFormat::Csv));
         write_file(file, |out| out.write_all(text.as_bytes()))?;

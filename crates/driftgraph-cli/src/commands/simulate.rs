@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use driftgraph_core::fitted::simulate::SimulatedPaths;
 use driftgraph_data::table::{Column, Table};
+use driftgraph_data::write::key_headers;
 use driftgraph_report::{BandChart, BandMeaning};
 use serde_json::json;
 
@@ -66,8 +67,9 @@ fn path_table(paths: &SimulatedPaths) -> Table {
     let rows = paths.n_paths * n_times;
     let names = (0..rows).map(|row| format!("path-{}", row / n_times + 1)).collect();
     let times = (0..rows).map(|row| paths.times[row % n_times]).collect();
+    let [series, time] = key_headers(&paths.variables);
     let mut table =
-        Table::default().with("series", Column::Text(names)).with("time", Column::Number(times));
+        Table::default().with(series, Column::Text(names)).with(time, Column::Number(times));
     for (idx, name) in paths.variables.iter().enumerate() {
         let values = paths.states.iter().skip(idx).step_by(d).copied().collect();
         table = table.with(name.clone(), Column::Number(values));

@@ -1,5 +1,6 @@
 //! `graph`, `simulate`, `forecast`, `impute` and `intervene` on one run folder, from the fit to every file.
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use super::Sandbox;
@@ -54,6 +55,31 @@ fn a_graph_is_written_in_every_format() {
 }
 
 #[test]
+fn endings_of_formats_that_cannot_be_written_are_refused_by_name() {
+    let sandbox = sandbox();
+    let refused = [
+        ("simulate bridge --out x.xlsx", ".csv, .tsv or .parquet"),
+        ("forecast bridge --out x.csv.gz", ".csv, .tsv or .parquet"),
+        ("simulate bridge --svg x.png", "only .svg"),
+        ("graph bridge --svg x.pdf", "only .svg"),
+        ("graph bridge --out x.xlsx", ".graphml"),
+        ("report bridge --out x.pdf", "only .html"),
+        ("baseline var linear/data.csv --out x.tsv", "only .csv"),
+    ];
+    for (line, told) in refused {
+        let output = sandbox.output(line);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(error.contains(told), "{line}: {error}");
+    }
+    for line in ["graph bridge --out x.edges --format matrix", "graph bridge --out plain"] {
+        sandbox.stdout(line);
+    }
+    assert!(sandbox.read("x.edges").starts_with("source,x1,x2,x3"));
+    assert!(sandbox.read("plain").starts_with("source,target,probability"));
+}
+
+#[test]
 fn simulated_paths_are_a_table_that_we_read_ourselves() {
     let sandbox = sandbox();
     for run in ["bridge", "paper"] {
@@ -74,6 +100,45 @@ fn simulated_paths_are_a_table_that_we_read_ourselves() {
         sandbox.read(&format!("t{threads}.csv"))
     });
     assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn paths_of_variables_named_time_and_series_are_read_back_without_options() {
+    let mut table = "hour,time,series\n".to_owned();
+    for hour in 0..30 {
+        let angle = f64::from(hour) / 4.0;
+        let _ = writeln!(table, "{hour},{},{}", angle.sin(), angle.cos());
+    }
+    let sandbox = Sandbox::with("odd.csv", table);
+    sandbox.stdout(
+        "fit odd.csv --time hour --variables time,series --steps 20 --select none --ensemble 1 --out run",
+    );
+    sandbox.stdout("simulate run --paths 4 --horizon 2 --every 0.5 --out paths.csv");
+    assert!(sandbox.read("paths.csv").starts_with("series_,time_,time,series\n"));
+    let seen = sandbox.json("check paths.csv --json");
+    assert_eq!((&seen["series"], &seen["rows"]), (&4.into(), &20.into()), "{seen}");
+    assert_eq!((&seen["time_column"], &seen["variables"]), (&"time_".into(), &2.into()));
+}
+
+#[test]
+fn a_data_file_may_have_another_name_than_at_the_fit() {
+    let mut table = "time,x,y\n".to_owned();
+    for time in 0..30 {
+        let angle = f64::from(time) / 4.0;
+        let _ = writeln!(table, "{time},{},{}", angle.sin(), angle.cos());
+    }
+    let sandbox = Sandbox::with("before.csv", &table);
+    sandbox.stdout("fit before.csv --steps 20 --select none --ensemble 1 --out run");
+    let ask = "forecast run --horizon 2 --paths 20 --json";
+    let at_first = sandbox.stdout(ask);
+    std::fs::rename(sandbox.path("before.csv"), sandbox.path("after.csv")).unwrap();
+    assert_eq!(sandbox.stdout(&format!("{ask} --data after.csv")), at_first);
+    // Hidden paths are kept by the name of their series.
+    sandbox.stdout("impute run --samples 5 --data after.csv");
+    sandbox.stdout("fit after.csv --resume run --extend-steps 5");
+    sandbox.write("after.csv", table.replace("\n3,", "\n3.5,"));
+    let changed = sandbox.output(&format!("{ask} --data after.csv"));
+    assert!(String::from_utf8(changed.stderr).unwrap().contains("have changed"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
+use serde_json::json;
 
 use crate::{Sandbox, keys, loader_fixture};
 
@@ -19,6 +20,7 @@ fn good_data_are_described() {
     exit 0
     --- stdout
     2 series of 3 to 4 rows, 2 variables, 7 rows in all
+    time in column `Time`, series in `mouse`
     time 0 to 90, median gap 30 (unit as in the file)
     1 of 14 cells missing (7.1 %)
 
@@ -40,6 +42,7 @@ fn what_was_decided_while_reading_is_told() {
     exit 0
     --- stdout
     2 series of 3 rows, 2 variables, 6 rows in all
+    time in column `Time`, no series column
     time 0 to 20, median gap 10 (unit as in the file)
     0 of 12 cells missing (0.0 %)
 
@@ -62,6 +65,7 @@ fn dates_are_counted_in_a_unit_that_is_told() {
     exit 0
     --- stdout
     1 series of 3 rows, 2 variables, 3 rows in all
+    time in column `date`, no series column
     time 0 to 14, median gap 7 (days since 2026-03-01T00:00:00Z)
     0 of 6 cells missing (0.0 %)
 
@@ -85,6 +89,7 @@ fn every_warning_is_given_at_once() {
     exit 0
     --- stdout
     2 series of 2 rows, 7 variables, 4 rows in all
+    time in column `time`, series in `series`
     time 0 to 1, median gap 1 (unit as in the file)
     4 of 28 cells missing (14.3 %)
 
@@ -124,6 +129,7 @@ fn a_table_that_lies_on_its_side_looks_transposed() {
     exit 0
     --- stdout
     1 series of 3 rows, 40 variables, 3 rows in all
+    time in column `time`, no series column
     time 0 to 2, median gap 1 (unit as in the file)
     0 of 120 cells missing (0.0 %)
 
@@ -168,18 +174,49 @@ fn a_table_that_lies_on_its_side_looks_transposed() {
 }
 
 #[test]
+fn labels_and_row_numbers_among_the_variables_are_warned_about() {
+    let mut text = "time,x,mouse,row\n".to_owned();
+    for row in 0..12 {
+        let _ = writeln!(text, "{},{},{},{row}", row % 4, row * row % 7, 101 + row / 4);
+    }
+    let sandbox = Sandbox::with("mice.csv", text);
+    let warnings = |command: &str| sandbox.json(command)["warnings"].to_string();
+    let found = warnings("check mice.csv --json");
+    assert!(found.contains("`mouse` never changes within a series"), "{found}");
+    assert!(found.contains("`--series mouse`"), "{found}");
+    assert!(found.contains("`row` counts the rows"), "{found}");
+    assert_eq!(warnings("check mice.csv --series mouse --ignore row --json"), "[]");
+}
+
+#[test]
+fn numbers_for_not_measured_and_equal_columns_are_warned_about() {
+    let mut text = "time,a,b,copy\n".to_owned();
+    for row in 0..10 {
+        let a = if row % 3 == 0 { -999 } else { row };
+        let _ = writeln!(text, "{row},{a},{0},{0}", row * row % 7);
+    }
+    let sandbox = Sandbox::with("a.csv", text);
+    let found = &sandbox.json("check a.csv --json")["warnings"];
+    let [sentinel, twins] = &found.as_array().unwrap()[..] else { panic!("{found}") };
+    assert!(sentinel.as_str().unwrap().starts_with("`a` is -999 in 4 cells"), "{sentinel}");
+    assert!(twins.as_str().unwrap().ends_with("`--ignore copy`"), "{twins}");
+}
+
+#[test]
 fn data_in_which_nothing_changes_are_unusable() {
     let sandbox = Sandbox::with("flat.csv", "id,time,x\na,0,1\na,1,1\nb,0,2\nb,1,2\n");
     assert_snapshot!(sandbox.run("check flat.csv"), @r"
     exit 1
     --- stdout
     2 series of 2 rows, 1 variable, 4 rows in all
+    time in column `time`, series in `id`
     time 0 to 1, median gap 1 (unit as in the file)
     0 of 4 cells missing (0.0 %)
 
      variable  observed  missing  min  mean  max
      x         4         0        1    1.5   2
 
+    warning: `x` never changes within a series, as a label would: leave it out with `--ignore x`
     warning: fewer than 3 rows in series `a`, `b`
     not usable: no variable changes within a series
     ");
@@ -198,8 +235,10 @@ fn json_has_the_promised_keys() {
         "rows",
         "rows_per_series",
         "series",
+        "series_column",
         "span",
         "time",
+        "time_column",
         "usable",
         "variable_details",
         "variables",
@@ -211,6 +250,10 @@ fn json_has_the_promised_keys() {
     let counts = ["series", "variables", "rows", "missing_cells"].map(|key| object[key].as_u64());
     assert_eq!(counts, [Some(2), Some(2), Some(3), Some(1)]);
     assert_eq!(object["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!((&object["time_column"], &object["series_column"]), (&json!("time"), &json!("id")));
+    sandbox.write("b.csv", "Date,x\n2026-01-01,1\n2026-01-02,2\n");
+    let object = sandbox.json("check b.csv --json");
+    assert_eq!((&object["time_column"], &object["series_column"]), (&json!("Date"), &json!(null)));
 }
 
 #[test]

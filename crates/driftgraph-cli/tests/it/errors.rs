@@ -132,13 +132,13 @@ fn infinite_value() {
 
 #[test]
 fn decreasing_time() {
-    assert_snapshot!(refused("a.csv", "time,x\n0,1\n5,2\n3,1\n"), @r"
+    assert_snapshot!(refused("a.csv", "time,x\n0,1\n5,2\n3,1\n5,3\n"), @r"
     exit 2
     --- stderr
-    error: time goes back from 5 to 3
+    error: time goes back from 5 to 3, and some times appear more than once
       in `a.csv`, row 4
 
-    hint: add a `series` column if a new series begins here, or sort the rows by time
+    hint: if these are several series, name the column that tells them apart with `--series COLUMN`, or add one; if they are repeated measurements of one, pass `--duplicates mean`, `first` or `last`
     ");
 }
 

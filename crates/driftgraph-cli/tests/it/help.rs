@@ -50,7 +50,8 @@ fn help_of_check() {
               Column with the time [default: time, timestamp, datetime, date or t]
 
           --series <COLUMN>
-              Column with the series [default: series, series_id, trajectory, subject, unit or id]
+              Column with the series [default: series, trajectory, subject, patient, run or unit, also
+              with _id; sample_id, cell_id, ticker, symbol, replicate or id]
 
           --variables <A,B,...>
               Variables to keep, separated by commas [default: all other columns]
@@ -244,7 +245,8 @@ fn help_of_baseline() {
               Column with the time [default: time, timestamp, datetime, date or t]
 
           --series <COLUMN>
-              Column with the series [default: series, series_id, trajectory, subject, unit or id]
+              Column with the series [default: series, trajectory, subject, patient, run or unit, also
+              with _id; sample_id, cell_id, ticker, symbol, replicate or id]
 
           --variables <A,B,...>
               Variables to keep, separated by commas [default: all other columns]
