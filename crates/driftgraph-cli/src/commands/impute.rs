@@ -61,7 +61,11 @@ fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
         return Ok(printer::data(&serde_json::to_string_pretty(&json!({"series": all}))?)?);
     }
     if rows.n_rows() == 0 {
-        printer::note("no cell is missing; `--all` shows the hidden states of all of them");
+        printer::note(if args.times.is_empty() {
+            "no cell is missing; `--all` shows the hidden states of all of them"
+        } else {
+            "no asked time lies within a series; later ones are a matter of `forecast`"
+        });
     }
     let mut shown = table(&["series", "time", "variable", "mean", "deviation"]);
     let cells = imputed
