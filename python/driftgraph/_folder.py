@@ -32,7 +32,11 @@ class RunFolder:
                 message = f"`{target}` holds a run already\n\nhint: name another folder, or say `overwrite=True`"
                 raise FileError(message)
             shutil.rmtree(target / "checkpoint", ignore_errors=True)
+        target.mkdir(parents=True, exist_ok=True)
+        mode = target.stat().st_mode
         shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(_LOCK))
+        # A temporary folder is for its owner alone; what was asked for is as open as any new folder.
+        target.chmod(mode)
         for name in ("run.json", "job.json"):
             _rename_inside(target / name, self.path, target)
 

@@ -354,6 +354,16 @@ class Dataset:
             truth=self.truth,
         )
 
+    def _with_columns(self, variables: list[str]) -> Dataset:
+        """The same data with the columns in this order."""
+        if self.variables == variables:
+            return self
+        order = [self.variables.index(name) for name in variables]
+        values = [own[:, order] for own in self.values]
+        return Dataset(
+            variables, self.names, self.times, values, time_unit=self.time_unit, time_origin=self.time_origin
+        )
+
     def _position(self, series: str | int) -> int:
         if isinstance(series, str):
             if series not in self.names:

@@ -243,8 +243,9 @@ class Fitted:
         """``series``, ``log_likelihood`` (nats, in your units) and ``n_cells`` of each series."""
         model = self._fitted()
         data = Dataset.from_any(X, times, series, names=model.variables)
-        if data.variables != model.variables:
+        if sorted(data.variables) != sorted(model.variables):
             raise DataError(f"the data have the variables {data.variables}, the model has {model.variables}")
+        data = data._with_columns(model.variables)
         found = model.log_likelihoods(data._to_native())
         return [{"series": name, "log_likelihood": log, "n_cells": cells} for name, log, cells in found]
 

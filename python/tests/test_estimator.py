@@ -197,6 +197,9 @@ def test_saving_and_loading_keep_everything(fitted: Scotch, tmp_path: Path) -> N
     model = pickle.loads(pickle.dumps(fitted))
     temporary = model.folder
     assert model.save(tmp_path / "run") is model and model.folder == tmp_path / "run"
+    # As open to others as any new folder.
+    (tmp_path / "other").mkdir()
+    assert (tmp_path / "run").stat().st_mode == (tmp_path / "other").stat().st_mode
     back = Scotch.load(tmp_path / "run")
     assert back.get_params() == Scotch(select="none", ensemble=1, steps=60, seed=7).get_params()
     assert np.array_equal(back.edge_probabilities_, fitted.edge_probabilities_)

@@ -112,6 +112,8 @@ def test_the_score_prefers_data_like_those_of_the_fit(fitted: Scotch, data: Data
     # Scaling rounds every number once, and the fit carries that on for 60 steps.
     assert again.score(scaled) == pytest.approx(own - np.log(10.0), abs=1e-3)
     assert fitted.score(data.values, times=data.times) == pytest.approx(own)
+    # Columns are known by their names.
+    assert fitted.score(data.to_pandas()[["time", "series", *reversed(data.variables)]]) == own
     with pytest.raises(DataError, match="the model has"):
         fitted.score(data.to_pandas().rename(columns={"x1": "z"}))
 
