@@ -368,6 +368,18 @@ fn a_held_variable_stays_exactly_and_moves_others_as_computed() {
 }
 
 #[test]
+fn less_than_no_noise_is_none() {
+    let model = FittedModel::linear(&process()).unwrap();
+    let under = |text: &str| {
+        let effect =
+            model.intervene(&read(&[text], &model), &settings(vec![0.0, 1.0]), None, &|_| ());
+        effect.unwrap().with
+    };
+    assert_eq!(under("diffusion(x) -= 10"), under("diffusion(x) *= 0"));
+    assert_eq!(under("diffusion(x) = -1"), under("diffusion(x) = 0"));
+}
+
+#[test]
 fn what_cannot_be_reached_does_not_change_in_any_digit() {
     let model = FittedModel::linear(&process()).unwrap();
     for changes in [

@@ -242,6 +242,10 @@ impl Interventions {
                 How::Add => *out += value,
                 How::Scale => *out *= value,
             }
+            if matches!(one.change, Change::Diffusion { .. }) {
+                // Less than no noise is none; its square would be noise again.
+                *out = out.max(0.0);
+            }
         }
         Ok(())
     }
