@@ -14,7 +14,7 @@ use lines::{LineTable, Lines};
 const MOST_BYTES: usize = 16 << 20;
 /// Columns of the hidden layer that are computed together, in registers.
 const LANES: usize = 16;
-/// Rows that are computed together.
+/// Rows that are computed together, each with its path and node.
 const ROWS: usize = 4;
 /// A node function with fixed parameters, in single precision.
 #[derive(Debug, Clone)]
@@ -161,11 +161,21 @@ impl FrozenNode {
             #[inline(always)]
             || {
                 self.messages(states, &mut buffers.messages);
+                let mut next = (0, 0);
                 for first in (0..n_rows).step_by(ROWS) {
                     let n = ROWS.min(states.len() - first);
-                    self.aggregate(graphs, (first, n), buffers);
-                    self.first_layer(first, buffers);
-                    self.hidden_and_last(first, &buffers.hidden, &mut out[first..first + n]);
+                    // Counted on: a division per row would cost as much as a layer.
+                    let mut places = [(0, 0); ROWS];
+                    for place in &mut places {
+                        *place = next;
+                        next.1 += 1;
+                        if next.1 == self.n_nodes {
+                            next = (next.0 + 1, 0);
+                        }
+                    }
+                    self.aggregate(graphs, &places[..n], buffers);
+                    self.first_layer(&places, buffers);
+                    self.hidden_and_last(&places, &buffers.hidden, &mut out[first..first + n]);
                 }
             },
         );
@@ -199,15 +209,14 @@ impl FrozenNode {
     fn aggregate(
         &self,
         graphs: &ParentLists,
-        (first, n): (usize, usize),
+        places: &[(usize, usize)],
         buffers: &mut FrozenBuffers,
     ) {
         let (d, n_blocks) = (self.n_nodes, self.n_message / LANES);
         let shared = graphs.n_graphs() == 1;
         let messages = blocks(&buffers.messages);
         let aggregates = blocks_mut(&mut buffers.aggregates);
-        for row in 0..n {
-            let (path, node) = ((first + row) / d, (first + row) % d);
+        for (row, &(path, node)) in places.iter().enumerate() {
             let parents = graphs.of(if shared { 0 } else { path }, node);
             let own = &messages[path * d * n_blocks..(path + 1) * d * n_blocks];
             for block in 0..n_blocks {
@@ -226,7 +235,7 @@ impl FrozenNode {
     /// h = leaky(W a + offset), with the skip where there is one.
     #[expect(clippy::inline_always, reason = "runs inside a vectorised closure")]
     #[inline(always)]
-    fn first_layer(&self, first: usize, buffers: &mut FrozenBuffers) {
+    fn first_layer(&self, places: &[(usize, usize); ROWS], buffers: &mut FrozenBuffers) {
         let (n_blocks, n_inputs) = (self.padded / LANES, self.first.len() / self.padded);
         let n_message = self.n_message / LANES;
         let aggregates = &buffers.aggregates;
@@ -235,7 +244,7 @@ impl FrozenNode {
             let weights = &self.first[block * LANES * n_inputs..(block + 1) * LANES * n_inputs];
             let sums = products(aggregates, self.n_message, weights);
             for row in 0..ROWS {
-                let node = (first + row) % self.n_nodes * n_blocks + block;
+                let node = places[row].1 * n_blocks + block;
                 let (offset, mut out) = (blocks(&self.offsets)[node], blocks(&self.skipped)[node]);
                 for lane in 0..LANES {
                     out[lane] += leaky(sums[row][lane] + offset[lane]);
@@ -254,9 +263,8 @@ impl FrozenNode {
     /// out = last · (h + leaky(W h + b)).
     #[expect(clippy::inline_always, reason = "runs inside a vectorised closure")]
     #[inline(always)]
-    fn hidden_and_last(&self, first: usize, hidden: &[f32], out: &mut [f32]) {
+    fn hidden_and_last(&self, places: &[(usize, usize); ROWS], hidden: &[f32], out: &mut [f32]) {
         let (n_blocks, width) = (self.padded / LANES, self.width);
-        let nodes: [usize; ROWS] = std::array::from_fn(|row| (first + row) % self.n_nodes);
         let mut totals = [[0.0_f32; LANES]; ROWS];
         for block in 0..n_blocks {
             let weights = &self.second[block * LANES * width..(block + 1) * LANES * width];
@@ -264,12 +272,12 @@ impl FrozenNode {
             let bias = blocks(&self.second_bias)[block];
             for row in 0..ROWS {
                 let own = blocks(hidden)[row * n_blocks + block];
-                let last = blocks(&self.last)[nodes[row] * n_blocks + block];
+                let last = blocks(&self.last)[places[row].1 * n_blocks + block];
                 totals[row] = grown(totals[row], [sums[row], bias, own, last]);
             }
         }
         for (row, out) in out.iter_mut().enumerate() {
-            *out = self.last_bias[nodes[row]] + lane_sum(totals[row]);
+            *out = self.last_bias[places[row].1] + lane_sum(totals[row]);
         }
     }
 }
