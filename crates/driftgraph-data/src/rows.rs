@@ -237,8 +237,24 @@ impl PivotColumns {
 pub(crate) fn merge(duplicates: Duplicates, old: f64, count: u32, new: f64) -> f64 {
     match duplicates {
         _ if count == 0 => new,
-        Duplicates::Mean => old + (new - old) / f64::from(count + 1),
+        Duplicates::Mean => {
+            let n = f64::from(count + 1);
+            // The gap between two values near the largest numbers is infinite; that of their shares is not.
+            let step = (new - old) / n;
+            old + if step.is_finite() { step } else { new / n - old / n }
+        }
         Duplicates::First | Duplicates::Error => old,
         Duplicates::Last => new,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_the_largest_numbers_of_either_sign_is_finite() {
+        assert_eq!(merge(Duplicates::Mean, 1e308, 1, -1e308), 0.0);
+        assert_eq!(merge(Duplicates::Mean, 1.0, 2, 4.0), 2.0);
     }
 }
