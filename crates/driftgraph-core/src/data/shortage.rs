@@ -7,7 +7,8 @@ use crate::SeriesSet;
 /// Fewer values than this, in less than [`SPARSE_SHARE`] of the rows, are too few to learn from.
 ///
 /// Between so few values the path is free, and some combination of the other variables' paths passes
-/// near all of them: noise measured twelve times in 120 rows had sure edges in every other trial.
+/// near all of them. The bounds were chosen on simulated noise that nothing drives: measured twelve times in
+/// 120 rows it had sure edges in 6 of 14 trials, measured in every row in none of 8.
 const FEW_VALUES: usize = 20;
 const SPARSE_SHARE: f64 = 0.2;
 

@@ -228,14 +228,14 @@ impl Block<'_> {
         (held, milstein): (&[usize], bool),
     ) -> Result<(), FittedError> {
         let schedule = self.engine.schedule;
-        if schedule.within[step].is_empty() {
+        if schedule.within(step).is_empty() {
             return Ok(());
         }
         let (d, n_kept) = (self.dynamics.n_variables(), schedule.n_kept);
         let deviation = self.dynamics.law_variance().sqrt();
         let mut noise_so_far = vec![0.0; self.states.len()];
         let mut before = 0.0;
-        for &(after, place) in &schedule.within[step] {
+        for &(_, after, place) in schedule.within(step) {
             let (passed, left) = (after - before, dt - before);
             let spread = deviation * (passed * (dt - after) / left).sqrt();
             let mut states = self.states.clone();

@@ -12,8 +12,8 @@ pub(super) struct Schedule {
     pub(super) grid: TimeGrid,
     /// For each grid time, the place of the kept state, where it is kept.
     pub(super) kept: Vec<Option<usize>>,
-    /// Time since the start of a step, and place of the state kept there; step by step.
-    pub(super) within: Vec<Vec<(f64, usize)>>,
+    /// States kept within steps: the step, the time since its start, and the place; by time.
+    within: Vec<(usize, f64, usize)>,
     pub(super) n_kept: usize,
 }
 
@@ -33,18 +33,25 @@ impl Schedule {
         fixed.dedup();
         let grid = TimeGrid::even(&fixed, step_size)?;
         let mut kept = vec![None; grid.times().len()];
-        let mut within = vec![Vec::new(); grid.n_steps()];
+        let mut within = Vec::new();
         for (place, &time) in times.iter().enumerate() {
             let after = grid.times().partition_point(|&other| other < time - SAME_TIME * step_size);
             match grid.times().get(after) {
                 Some(&other) if other > time + SAME_TIME * step_size => {
-                    within[after - 1].push((time - grid.times()[after - 1], place));
+                    within.push((after - 1, time - grid.times()[after - 1], place));
                 }
                 // The last time is a grid time, to the bit.
                 _ => kept[after.min(grid.n_steps())] = Some(place),
             }
         }
         Ok(Self { grid, kept, within, n_kept: times.len() })
+    }
+
+    /// The states kept within a step.
+    pub(super) fn within(&self, step: usize) -> &[(usize, f64, usize)] {
+        let first = self.within.partition_point(|one| one.0 < step);
+        let n = self.within[first..].partition_point(|one| one.0 == step);
+        &self.within[first..first + n]
     }
 
     /// Number of solver steps.
