@@ -45,7 +45,10 @@ pub(crate) fn edges<'py>(
     };
     answer.set_item("probability", numbers(&|edge| edge.probability.unwrap_or(f64::NAN)))?;
     answer.set_item("score", numbers(&|edge| edge.score))?;
-    answer.set_item("probability_lagged", numbers(&|edge| edge.probability_lagged.unwrap_or(f64::NAN)))?;
+    answer.set_item(
+        "probability_lagged",
+        numbers(&|edge| edge.probability_lagged.unwrap_or(f64::NAN)),
+    )?;
     answer.set_item("effect", numbers(&|edge| edge.effect.unwrap_or(f64::NAN)))?;
     answer.set_item("strength", numbers(&|edge| edge.strength.unwrap_or(f64::NAN)))?;
     let signs: Vec<&str> = edges.iter().map(|edge| sign_word(edge.sign)).collect();
