@@ -27,6 +27,6 @@ pub use error::CoreError;
 pub use graph::scores::EdgeScores;
 pub use graph::signature::SignatureGraph;
 pub use train::fit::Fit;
-pub use train::observer::{FitObserver, StepReport};
 pub use train::preset::Preset;
+pub use train::progress::{Progress, Step};
 pub use train::settings::{CheckedSettings, FitSettings};

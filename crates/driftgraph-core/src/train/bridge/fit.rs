@@ -1,14 +1,8 @@
 //! A finished bridge fit: what was learned, by name.
 
-use std::ops::ControlFlow;
-
-use super::error::BridgeError;
-use super::settings::CheckedBridgeSettings;
 use super::state::BridgeState;
-use super::trainer::{BridgeProgress, BridgeTrainer, StopReason};
-use crate::SeriesSet;
+use super::trainer::{BridgeTrainer, StopReason};
 use crate::fitted::log_odds::{PathSums, closed_form_log_odds};
-use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::flips::flip_log_odds;
@@ -22,18 +16,6 @@ pub struct BridgeFit {
     terms: Option<ElboTerms>,
     lagged_log_odds: Vec<f64>,
     instant_log_odds: Option<Vec<f64>>,
-}
-
-/// Fits the bridge posterior from start to end.
-pub fn fit_bridge(
-    data: &SeriesSet,
-    knowledge: &EdgePrior,
-    settings: CheckedBridgeSettings,
-    observer: &mut dyn FnMut(&BridgeProgress, &BridgeTrainer) -> ControlFlow<()>,
-) -> Result<BridgeFit, BridgeError> {
-    let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
-    let stop = trainer.run(observer)?;
-    Ok(BridgeFit::new(trainer, stop))
 }
 
 impl BridgeFit {
@@ -149,11 +131,7 @@ fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
     let instant = model.instant().map(|matrix| {
         let logits = matrix.edge_logits.of(&state.parameters).iter();
         (logits.zip(model.instant_prior().rules()))
-            .map(|(&logit, rule)| match rule {
-                EdgeRule::Free => logit,
-                EdgeRule::Forbidden => f64::NEG_INFINITY,
-                EdgeRule::Required => f64::INFINITY,
-            })
+            .map(|(&logit, rule)| rule.log_odds(logit))
             .collect()
     });
     (lagged, instant)

@@ -32,6 +32,10 @@ impl NoiseModel {
         Self { law: settings.noise.unwrap_or(usual), fixed_scale }
     }
 
+    pub(super) fn scale(self) -> NoiseScale {
+        self.fixed_scale.map_or(NoiseScale::Learned, |scale| NoiseScale::Fixed { scale })
+    }
+
     /// Variance of the law per squared scale.
     fn unit_variance(self) -> f64 {
         match self.law {
