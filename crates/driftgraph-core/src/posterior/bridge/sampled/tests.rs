@@ -239,7 +239,7 @@ fn flip_gains_are_the_slopes_of_the_elbo_by_single_probabilities() {
         }
     }
     linear.paths.clone_from(&case.paths);
-    let found = super::super::flips::log_odds_from_gains(
+    let found = super::super::edge_gains::log_odds_from_gains(
         &case.model,
         (&case.parameters, &case.paths),
         &case.layout,
