@@ -20,6 +20,7 @@ mod npz;
 #[cfg(feature = "parquet")]
 mod parquet_table;
 mod problem;
+pub mod record;
 mod records;
 mod roles;
 mod rows;

@@ -271,7 +271,11 @@ impl LogLine {
             expected_edges: finite(step.expected_edges),
             rate: finite(step.rate),
             rolled_back: step.undone.map(str::to_owned),
-            extras: step.extras.iter().map(|(name, value)| ((*name).to_owned(), number(*value))).collect(),
+            extras: step
+                .extras
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), number(*value)))
+                .collect(),
         }
     }
 

@@ -2,6 +2,15 @@
 
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer};
 
+use crate::method::Handling;
+
+/// What becomes of cells without a value in methods that need them all.
+///
+/// A variable never observed in a series stands at its mean over the other series there, which says as little as
+/// possible; a variable that never varies gets score 0 with all others.
+pub(crate) const INTERPOLATES: Handling =
+    Handling::Instead("interpolates them linearly in time, and holds the ends constant");
+
 /// The rows of one series that have at least one observed cell, with the other cells filled.
 pub(crate) struct FilledSeries {
     times: Vec<f64>,

@@ -1,106 +1,112 @@
-//! Simple baselines: series in, scored edges out, nothing to set.
+//! Methods of structure learning: series in, edges out, each one file or folder behind one trait.
 //!
-//! A learned graph is worth its cost only where it beats these. All of them standardise the
-//! variables, so that the units of the data change nothing, and none looks at a true graph.
+//! [`METHODS`] lists them all; command line, settings files, Python, page, experiments and documentation are made from
+//! it. To add a method, write its file, implement [`Method`], and add a line to the list.
 //!
 //! ```
-//! use driftgraph_baselines::Baseline;
+//! use driftgraph_core::train::progress::Silent;
 //! use driftgraph_core::{ObservedSeries, SeriesSet};
+//! use driftgraph_methods::FitPlan;
 //!
 //! let values = vec![0.0, 1.0, 0.5, 0.8, 0.9, 0.3, 0.7, -0.2, 0.1, -0.4];
 //! let series = ObservedSeries::new("run", 2, vec![0.0, 1.0, 2.0, 3.0, 4.5], values)?;
 //! let data = SeriesSet::new(vec!["x".into(), "y".into()], vec![series])?;
-//! let scores = "ridge".parse::<Baseline>()?.run(&data)?;
-//! assert!(scores.score(1, 0) > 0.0);
+//! let learned = FitPlan::named("ridge")?.learn(&data, &Silent)?;
+//! assert_eq!(learned.edges.len(), 4);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 #![warn(clippy::unwrap_used)]
 
-mod error;
+mod bridge;
 mod levels;
 mod linear_algebra;
+mod method;
 mod ode_mean;
 mod partial_correlation;
+mod plan;
 mod regression;
 mod ridge;
+pub mod settings;
+mod simulated;
 mod var;
 
-use std::fmt;
-use std::str::FromStr;
+use driftgraph_core::train::settings::Setting;
+use driftgraph_data::record::Asked;
 
-use driftgraph_core::{EdgeScores, SeriesSet};
+pub use method::{
+    Handling, Learned, Method, MethodError, MethodTask, Preset, Takes, edge_probabilities,
+    edge_scores,
+};
+pub use plan::{FitPlan, PlanError, asked_in_toml};
 
-pub use error::BaselineError;
-pub use ode_mean::{OdeMean, OdeMeanSettings};
+/// All methods, the default first.
+pub static METHODS: &[&dyn Method] = &[
+    &bridge::Bridge,
+    &simulated::Simulated,
+    &partial_correlation::PartialCorrelation,
+    &ridge::Ridge,
+    &var::Var,
+    &ode_mean::OdeMean,
+];
 
-/// A simple method that scores all edges between the variables of a set of series.
-///
-/// Missing cells are interpolated linearly in time within their series, and held constant before
-/// the first and after the last observed cell. A variable never observed in a series stands at its
-/// mean over the other series there, which says as little as possible; a variable that never
-/// varies gets score 0 with all others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Baseline {
-    /// Absolute partial correlation of the levels of two variables given all others, over all rows
-    /// of all series: symmetric, blind to time.
-    ///
-    /// It says nothing about self edges; the diagonal is 1, the partial correlation of a variable
-    /// with itself. Where self edges count and all of them are present (as in Netsim), this
-    /// convention alone ranks all of them first. The correlation matrix is shrunk towards the
-    /// identity with the intensity of Ledoit and Wolf (2004), doi:10.1016/S0047-259X(03)00096-4,
-    /// which vanishes with many rows and keeps it invertible with few.
-    PartialCorrelation,
-    /// Absolute coefficients of a ridge regression of rates of change on levels.
-    ///
-    /// The rate is the increment between neighbouring rows divided by the time between them. Both
-    /// sides are standardised, so that neither the unit of a variable nor that of time matters.
-    /// The penalty, one for all variables, is the largest whose cross-validated error is within
-    /// one standard error of the smallest (Hastie, Tibshirani and Friedman 2009, section 7.10).
-    Ridge,
-    /// Absolute coefficients of a first-order vector autoregression, in standardised variables.
-    ///
-    /// Neighbouring rows count as equally spaced, whatever their times. Least squares, with a
-    /// penalty so small that it decides only where the data do not.
-    Var,
+/// The method of a name.
+pub fn find(name: &str) -> Option<&'static dyn Method> {
+    METHODS.iter().copied().find(|method| method.name() == name)
 }
 
-impl Baseline {
-    /// All baselines.
-    pub const ALL: [Self; 3] = [Self::PartialCorrelation, Self::Ridge, Self::Var];
+/// The method that has a preset of this name; the first where several have.
+fn owner_of(preset: &str) -> Option<&'static dyn Method> {
+    let has = |method: &&dyn Method| method.presets().iter().any(|known| known.name == preset);
+    METHODS.iter().copied().find(has)
+}
 
-    /// The name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PartialCorrelation => "partial-correlation",
-            Self::Ridge => "ridge",
-            Self::Var => "var",
+/// The method that was asked for, by its name or by that of a preset.
+fn method_of(asked: &Asked) -> Result<&'static dyn Method, PlanError> {
+    let unknown = |what: &'static str, name: &str, known: Vec<&str>| PlanError::UnknownName {
+        what,
+        name: name.to_owned(),
+        known: known.into_iter().map(|name| format!("`{name}`")).collect(),
+    };
+    let owner = |preset: &str| {
+        let all = METHODS.iter().flat_map(|method| method.presets());
+        owner_of(preset)
+            .ok_or_else(|| unknown("preset", preset, all.map(|preset| preset.name).collect()))
+    };
+    let Some(name) = asked.method.as_deref() else {
+        return asked.preset.as_deref().map_or(Ok(METHODS[0]), owner);
+    };
+    let all = || METHODS.iter().map(|method| method.name()).collect();
+    let method = find(name).ok_or_else(|| unknown("method", name, all()))?;
+    let Some(preset) = asked.preset.as_deref() else { return Ok(method) };
+    if method.presets().iter().any(|known| known.name == preset) {
+        return Ok(method);
+    }
+    let (owner, preset) = (owner(preset)?.name(), preset.to_owned());
+    Err(PlanError::OtherPreset { preset, owner, method: method.name() })
+}
+
+/// A setting, and the methods that have it.
+#[derive(Debug, Clone)]
+pub struct SharedSetting {
+    /// As the first of the methods has it.
+    pub setting: Setting,
+    /// Names of the methods.
+    pub methods: Vec<&'static str>,
+}
+
+/// Every setting of any method, once, in the order of the methods.
+pub fn all_settings() -> Vec<SharedSetting> {
+    let mut all: Vec<SharedSetting> = Vec::new();
+    for method in METHODS {
+        for setting in method.settings() {
+            match all.iter_mut().find(|known| known.setting.name == setting.name) {
+                Some(known) => known.methods.push(method.name()),
+                None => all.push(SharedSetting { setting, methods: vec![method.name()] }),
+            }
         }
     }
-
-    /// Scores every ordered pair of variables, self edges included; the same data give the same bits.
-    pub fn run(self, data: &SeriesSet) -> Result<EdgeScores, BaselineError> {
-        match self {
-            Self::PartialCorrelation => partial_correlation::partial_correlation(data),
-            Self::Ridge => ridge::ridge(data),
-            Self::Var => var::var(data),
-        }
-    }
-}
-
-impl fmt::Display for Baseline {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Baseline {
-    type Err = BaselineError;
-
-    fn from_str(name: &str) -> Result<Self, BaselineError> {
-        let found = Self::ALL.into_iter().find(|baseline| baseline.name() == name);
-        found.ok_or_else(|| BaselineError::UnknownBaseline { name: name.to_owned() })
-    }
+    all
 }
 
 #[cfg(test)]
@@ -108,14 +114,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_baseline_is_found_by_its_name() {
-        for baseline in Baseline::ALL {
-            assert_eq!(baseline.to_string().parse(), Ok(baseline));
+    fn every_method_is_found_by_its_name_and_no_two_share_one() {
+        for method in METHODS {
+            assert_eq!(find(method.name()).map(Method::name), Some(method.name()));
+            assert_eq!(METHODS.iter().filter(|other| other.name() == method.name()).count(), 1);
         }
-        let error = "Ridge".parse::<Baseline>().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "expected one of `partial-correlation`, `ridge`, `var`, found `Ridge`"
-        );
+        let error = FitPlan::named("Ridge").unwrap_err();
+        assert!(error.to_string().starts_with("there is no preset `Ridge`; there are `bridge`"));
+    }
+
+    #[test]
+    fn defaults_of_every_method_pass_its_own_check_and_every_preset_is_a_plan() {
+        for method in METHODS {
+            FitPlan::named(method.name()).unwrap();
+            for preset in method.presets() {
+                let (method, preset) = (Some(method.name().into()), Some(preset.name.into()));
+                FitPlan::new(Asked { method, preset, ..Asked::default() }).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_preset_of_another_method_is_told_as_such() {
+        let asked = Asked {
+            method: Some("bridge".into()),
+            preset: Some("paper".into()),
+            ..Asked::default()
+        };
+        let error = FitPlan::new(asked).unwrap_err().to_string();
+        assert_eq!(error, "`paper` is a preset of the method `simulated`, not of `bridge`");
     }
 }

@@ -2,7 +2,7 @@
 
 use faer::{Mat, MatRef, Side};
 
-use crate::BaselineError;
+use crate::method::MethodError;
 
 /// Variation below this, in standard units, is rounding: the levels are of order 1, and a rate of
 /// change is a difference of two of them.
@@ -43,10 +43,10 @@ pub(crate) struct Eigen {
 
 impl Eigen {
     /// Fails only on entries that are not finite.
-    pub(crate) fn new(moments: MatRef<'_, f64>) -> Result<Self, BaselineError> {
+    pub(crate) fn new(moments: MatRef<'_, f64>) -> Result<Self, MethodError> {
         // The data are in standard units: only rates of change can overflow.
         if !moments.is_all_finite() {
-            return Err(BaselineError::TimesTooUneven);
+            return Err(MethodError::TimesTooUneven);
         }
         let eigen = moments.self_adjoint_eigen(Side::Lower).expect(
             "the implicit QR algorithm converges because the matrix is symmetric and finite",
@@ -102,6 +102,6 @@ mod tests {
     #[test]
     fn endless_moments_are_refused() {
         let matrix = Mat::from_fn(1, 1, |_, _| f64::INFINITY);
-        assert_eq!(Eigen::new(matrix.as_ref()).err(), Some(BaselineError::TimesTooUneven));
+        assert_eq!(Eigen::new(matrix.as_ref()).err(), Some(MethodError::TimesTooUneven));
     }
 }

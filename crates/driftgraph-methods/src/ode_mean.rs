@@ -5,37 +5,88 @@
 //! dynamics; the paper's bimodal example shows it.
 
 use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::nn::kernels::{leaky, leaky_slope};
 use driftgraph_core::nn::linear::Linear;
 use driftgraph_core::nn::parameters::ParameterTable;
+use driftgraph_core::numeric::kernels::{leaky, leaky_slope};
 use driftgraph_core::train::adam::{Adam, AdamState};
-use driftgraph_core::{SeriesSet, TimeGrid};
+use driftgraph_core::{SeriesSet, Standardizer, TimeGrid};
 
-use crate::BaselineError;
+use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
+use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::train::settings::{Range, Setting};
+
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
+
+/// A neural ODE by least squares.
+pub(crate) struct OdeMean;
+
+#[rustfmt::skip]
+const SETTINGS: [Setting; 5] = [
+    row("hidden_size", "32", Range::Number { min: 1.0, max: 65536.0, above: false }, "units of the hidden layer"),
+    row("steps", "2000", Range::Number { min: 1.0, max: 1e9, above: false }, "steps of Adam"),
+    row("learning_rate", "0.01", Range::Number { min: 0.0, max: 1.0, above: true }, "its learning rate"),
+    row("step_size", "0.1", Range::Number { min: 0.0, max: f64::MAX, above: true }, "longest step of Euler's method, in the unit of the times"),
+    row("seed", "0", Range::Any, "decides the initial weights"),
+];
+
+const fn row(
+    name: &'static str,
+    default: &'static str,
+    range: Range,
+    meaning: &'static str,
+) -> Setting {
+    Setting { name, default, range, meaning, source: "" }
+}
+
+impl Method for OdeMean {
+    fn name(&self) -> &'static str {
+        "ode-mean"
+    }
+
+    fn description(&self) -> &'static str {
+        "a neural ODE for the mean path of all series: mean derivatives of its drift, as methods without noise learn them"
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        SETTINGS.to_vec()
+    }
+
+    fn takes(&self) -> Takes {
+        let several_series = Handling::Instead("learns one path for all series, their mean");
+        Takes { several_series, prior_edges: false, ..Takes::ALL }
+    }
+
+    fn is_fast(&self) -> bool {
+        false
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        let equation = MeanEquation::fit(task.data, &task.plan.typed()?)?;
+        let edges = equation.edges(task.data);
+        Ok(Learned { process: Some(Box::new(equation)), ..Learned::edges(edges) })
+    }
+}
 
 /// How the equation is learned.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OdeMeanSettings {
+#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
+struct OdeMeanSettings {
     /// Units of the hidden layer.
-    pub hidden_size: usize,
+    hidden_size: usize,
     /// Steps of Adam.
-    pub steps: usize,
+    steps: usize,
     /// Its learning rate.
-    pub learning_rate: f64,
+    learning_rate: f64,
     /// Longest step of Euler's method, in the unit of the times.
-    pub step_size: f64,
+    step_size: f64,
     /// Decides the initial weights.
-    pub seed: u64,
+    seed: u64,
 }
 
 /// A learned equation with its path.
 #[derive(Debug, Clone)]
-pub struct OdeMean {
+struct MeanEquation {
     net: Net,
     parameters: Vec<f64>,
-    /// Where the path starts: the mean of all rows of the first time.
-    start: Vec<f64>,
-    step_size: f64,
 }
 
 /// f(z) = W2 leaky(W1 z + b1) + b2.
@@ -60,14 +111,14 @@ struct Trace {
     hidden: Vec<f64>,
 }
 
-impl OdeMean {
+impl MeanEquation {
     /// Learns f by gradients through Euler's method.
     ///
     /// All series share one path, which starts at the first time of the data.
-    pub fn fit(data: &SeriesSet, settings: &OdeMeanSettings) -> Result<Self, BaselineError> {
+    fn fit(data: &SeriesSet, settings: &OdeMeanSettings) -> Result<Self, MethodError> {
         let means = Means::new(data);
         let grid = TimeGrid::new(&means.times, settings.step_size);
-        let grid = grid.map_err(|_| BaselineError::TimesTooUneven)?;
+        let grid = grid.map_err(|_| MethodError::TimesTooUneven)?;
         let n = data.n_variables();
         let mut table = ParameterTable::default();
         let net = Net::new(&mut table, n, settings.hidden_size);
@@ -77,24 +128,74 @@ impl OdeMean {
             let gradient = net.loss_gradient(&parameters, &means, &grid).1;
             Adam::default().step(settings.learning_rate, &gradient, &mut adam, &mut parameters);
         }
-        let start = means.means[..n].to_vec();
-        Ok(Self { net, parameters, start, step_size: settings.step_size })
+        Ok(Self { net, parameters })
     }
 
     /// The learned f at a state.
-    pub fn drift(&self, state: &[f64], out: &mut [f64]) {
+    fn at(&self, state: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; state.len()];
+        self.drift(0.0, state, &mut out);
+        out
+    }
+
+    /// Mean derivatives of f over the complete rows of the data.
+    fn edges(&self, data: &SeriesSet) -> Vec<LearnedEdge> {
+        let n = data.n_variables();
+        let rows = data.series().iter().flat_map(|series| series.values().chunks(n));
+        let rows: Vec<&[f64]> = rows.filter(|row| row.iter().all(|x| !x.is_nan())).collect();
+        let scales = Standardizer::fit(data).scales().to_vec();
+        let mut edges: Vec<LearnedEdge> = Vec::new();
+        for source in 0..n {
+            let mut mean = vec![0.0; n];
+            for row in &rows {
+                let moved = |by: f64| {
+                    let mut state = row.to_vec();
+                    state[source] += by * scales[source];
+                    self.at(&state)
+                };
+                let (up, down) = (moved(DIFFERENCE), moved(-DIFFERENCE));
+                for (mean, (up, down)) in mean.iter_mut().zip(up.iter().zip(&down)) {
+                    *mean += (up - down) / (2.0 * DIFFERENCE * scales[source]) / rows.len() as f64;
+                }
+            }
+            edges.extend(mean.iter().enumerate().map(|(target, &effect)| {
+                let strength = effect * scales[source] / scales[target];
+                LearnedEdge {
+                    source,
+                    target,
+                    score: strength.abs(),
+                    effect: Some(effect),
+                    strength: Some(strength),
+                    sign: Some(if effect < 0.0 { Sign::Negative } else { Sign::Positive }),
+                    ..LearnedEdge::default()
+                }
+            }));
+        }
+        edges.sort_by(|a, b| b.score.total_cmp(&a.score));
+        edges
+    }
+}
+
+/// Step of the differences that stand for derivatives, in deviations.
+const DIFFERENCE: f64 = 1e-4;
+
+/// The equation has no noise.
+impl DiagonalSde for MeanEquation {
+    fn n_variables(&self) -> usize {
+        self.net.inner.n_in()
+    }
+
+    fn drift(&self, _time: f64, state: &[f64], out: &mut [f64]) {
         let mut hidden = vec![0.0; self.net.inner.n_out()];
         self.net.drift(&self.parameters, state, &mut hidden, out);
     }
 
-    /// The path `[time, variable]` at increasing times, from its start at the first of them.
-    pub fn path(&self, times: &[f64]) -> Result<Vec<f64>, BaselineError> {
-        let grid = TimeGrid::new(times, self.step_size);
-        let grid = grid.map_err(|_| BaselineError::TimesTooUneven)?;
-        let n = self.start.len();
-        let states = self.net.trace(&self.parameters, &self.start, &grid).states;
-        let row = |&idx: &usize| states[idx * n..(idx + 1) * n].to_vec();
-        Ok(grid.observation_idx().iter().flat_map(row).collect())
+    fn diffusion(&self, _time: f64, _state: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+    }
+
+    fn diffusion_derivative(&self, _time: f64, _state: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
     }
 }
 
@@ -196,10 +297,11 @@ impl Net {
 #[cfg(test)]
 mod tests {
     use driftgraph_core::ObservedSeries;
+    use driftgraph_core::process::solver::{Scheme, integrate};
 
     use super::*;
 
-    const SETTINGS: OdeMeanSettings = OdeMeanSettings {
+    const CHOSEN: OdeMeanSettings = OdeMeanSettings {
         hidden_size: 8,
         steps: 1500,
         learning_rate: 0.01,
@@ -241,8 +343,12 @@ mod tests {
     #[test]
     fn a_path_without_chance_is_followed() {
         let data = decay();
-        let ode = OdeMean::fit(&data, &SETTINGS).unwrap();
-        let path = ode.path(data.series()[0].times()).unwrap();
+        let equation = MeanEquation::fit(&data, &CHOSEN).unwrap();
+        let times = data.series()[0].times();
+        let grid = TimeGrid::new(times, CHOSEN.step_size).unwrap();
+        let no_noise = |_, _, dw: &mut [f64]| dw.fill(0.0);
+        let start = &data.series()[0].values()[..2];
+        let path = integrate(&equation, Scheme::EulerMaruyama, &grid, start, no_noise).unwrap();
         let worst = path
             .iter()
             .zip(data.series()[0].values())

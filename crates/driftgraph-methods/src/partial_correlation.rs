@@ -3,9 +3,9 @@
 use driftgraph_core::{EdgeScores, SeriesSet};
 use faer::Mat;
 
-use crate::BaselineError;
-use crate::levels::{FilledSeries, filled_levels};
+use crate::levels::{FilledSeries, INTERPOLATES, filled_levels};
 use crate::linear_algebra::{Eigen, standardize_columns};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 
 /// Two rows always lie on a line, whatever the variables do.
 const MIN_ROWS: usize = 3;
@@ -14,12 +14,43 @@ const MIN_ROWS: usize = 3;
 /// rows are plus or minus the same vector.
 const MIN_SHRINKAGE: f64 = 1e-6;
 
+/// Absolute partial correlation of the levels of two variables given all others, over all rows of all series.
+///
+/// It says nothing about self edges; the diagonal is 1, the partial correlation of a variable with itself. Where self
+/// edges count and all of them are present (as in Netsim), this convention alone ranks all of them first. The
+/// correlation matrix is shrunk towards the identity with the intensity of Ledoit and Wolf (2004),
+/// doi:10.1016/S0047-259X(03)00096-4, which vanishes with many rows and keeps it invertible with few.
+pub(crate) struct PartialCorrelation;
+
+impl Method for PartialCorrelation {
+    fn name(&self) -> &'static str {
+        "partial-correlation"
+    }
+
+    fn description(&self) -> &'static str {
+        "absolute partial correlation of levels given all other variables: symmetric, blind to time"
+    }
+
+    fn takes(&self) -> Takes {
+        Takes {
+            several_series: Handling::Full,
+            irregular_times: Handling::Instead("does not look at times at all"),
+            missing_cells: INTERPOLATES,
+            prior_edges: false,
+        }
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        Ok(Learned::scores(&partial_correlation(task.data)?))
+    }
+}
+
 /// |partial correlation| of every pair of variables given all others; the diagonal is 1.
-pub(crate) fn partial_correlation(data: &SeriesSet) -> Result<EdgeScores, BaselineError> {
+pub(crate) fn partial_correlation(data: &SeriesSet) -> Result<EdgeScores, MethodError> {
     let levels = filled_levels(data);
     let rows: Vec<&[f64]> = levels.iter().flat_map(FilledSeries::rows).collect();
     if rows.len() < MIN_ROWS {
-        return Err(BaselineError::TooFewRows { found: rows.len(), needed: MIN_ROWS });
+        return Err(MethodError::TooFewRows { found: rows.len(), needed: MIN_ROWS });
     }
     let n_variables = data.n_variables();
     let mut columns = Mat::from_fn(rows.len(), n_variables, |row, column| rows[row][column]);
@@ -47,7 +78,7 @@ pub(crate) fn partial_correlation(data: &SeriesSet) -> Result<EdgeScores, Baseli
 }
 
 /// Inverse of the shrunk correlation matrix of standard columns.
-fn shrunk_precision(columns: &Mat<f64>) -> Result<Mat<f64>, BaselineError> {
+fn shrunk_precision(columns: &Mat<f64>) -> Result<Mat<f64>, MethodError> {
     let correlation = columns.transpose() * columns * faer::Scale(1.0 / columns.nrows() as f64);
     let shrinkage = ledoit_wolf_shrinkage(columns, &correlation).max(MIN_SHRINKAGE);
     let eigen = Eigen::new(correlation.as_ref())?;

@@ -3,8 +3,8 @@
 use driftgraph_core::EdgeScores;
 use faer::Mat;
 
-use crate::BaselineError;
 use crate::linear_algebra::{Eigen, standardize_columns};
+use crate::method::MethodError;
 
 /// With fewer steps an intercept and one slope fit exactly, and nothing can be held out.
 pub(crate) const MIN_STEPS: usize = 3;
@@ -51,7 +51,7 @@ impl Regression {
 
     /// |coefficient| of every source for every target, by minimising
     /// mean squared error + `penalty` x sum of squared coefficients.
-    pub(crate) fn scores(&self, penalty: f64) -> Result<EdgeScores, BaselineError> {
+    pub(crate) fn scores(&self, penalty: f64) -> Result<EdgeScores, MethodError> {
         let n_variables = self.sources.ncols();
         let all_rows: Vec<usize> = (0..self.n_rows()).collect();
         let moments = self.moments(&all_rows, &all_rows);
@@ -60,7 +60,7 @@ impl Regression {
         let scores = (0..n_variables * n_variables)
             .map(|idx| coefficients[(idx / n_variables, idx % n_variables)].abs())
             .collect();
-        EdgeScores::from_matrix(n_variables, scores).map_err(|_| BaselineError::TimesTooUneven)
+        EdgeScores::from_matrix(n_variables, scores).map_err(|_| MethodError::TimesTooUneven)
     }
 
     /// Moments over `rows` about the means over `mean_rows`.

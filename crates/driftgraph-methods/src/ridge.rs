@@ -4,9 +4,9 @@ use driftgraph_core::{EdgeScores, SeriesSet};
 use faer::Mat;
 use rayon::prelude::*;
 
-use crate::BaselineError;
-use crate::levels::{Step, filled_levels, steps};
+use crate::levels::{INTERPOLATES, Step, filled_levels, steps};
 use crate::linear_algebra::Eigen;
+use crate::method::{Learned, Method, MethodError, MethodTask, Takes};
 use crate::regression::{MIN_STEPS, Regression};
 
 /// More folds cost more and decide the same.
@@ -18,12 +18,38 @@ const MIN_SERIES_TO_HOLD_OUT: usize = 4;
 /// Penalties tried: 10^-4 to 10^4, five per decade, where the sources have variance 1.
 const N_PENALTIES: i32 = 41;
 
+/// Absolute coefficients of a ridge regression of rates of change on levels.
+///
+/// The rate is the increment between neighbouring rows divided by the time between them. Both sides are standardised, so
+/// that neither the unit of a variable nor that of time matters. The penalty, one for all variables, is the largest
+/// whose cross-validated error is within one standard error of the smallest (Hastie, Tibshirani and Friedman 2009,
+/// section 7.10).
+pub(crate) struct Ridge;
+
+impl Method for Ridge {
+    fn name(&self) -> &'static str {
+        "ridge"
+    }
+
+    fn description(&self) -> &'static str {
+        "absolute coefficients of a ridge regression of rates of change on levels"
+    }
+
+    fn takes(&self) -> Takes {
+        Takes { missing_cells: INTERPOLATES, prior_edges: false, ..Takes::ALL }
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        Ok(Learned::scores(&ridge(task.data)?))
+    }
+}
+
 /// |coefficient| of every level for every rate of change.
-pub(crate) fn ridge(data: &SeriesSet) -> Result<EdgeScores, BaselineError> {
+pub(crate) fn ridge(data: &SeriesSet) -> Result<EdgeScores, MethodError> {
     let levels = filled_levels(data);
     let steps = steps(&levels);
     if steps.len() < MIN_STEPS {
-        return Err(BaselineError::TooFewSteps { found: steps.len(), needed: MIN_STEPS });
+        return Err(MethodError::TooFewSteps { found: steps.len(), needed: MIN_STEPS });
     }
     let regression = rates_on_levels(&steps);
     let penalty = chosen_penalty(&regression, &folds(&steps))?;
@@ -65,7 +91,7 @@ fn folds(steps: &[Step]) -> Vec<usize> {
 }
 
 /// The largest penalty whose error is within one standard error of the smallest error.
-fn chosen_penalty(regression: &Regression, folds: &[usize]) -> Result<f64, BaselineError> {
+fn chosen_penalty(regression: &Regression, folds: &[usize]) -> Result<f64, MethodError> {
     let penalties: Vec<f64> =
         (0..N_PENALTIES).map(|idx| 10_f64.powf(f64::from(idx) / 5.0 - 4.0)).collect();
     let n_folds = folds.iter().max().map_or(0, |last| last + 1);
@@ -93,7 +119,7 @@ fn held_out_errors(
     folds: &[usize],
     fold: usize,
     penalties: &[f64],
-) -> Result<Vec<f64>, BaselineError> {
+) -> Result<Vec<f64>, MethodError> {
     let (held_out, kept): (Vec<usize>, Vec<usize>) =
         (0..folds.len()).partition(|&row| folds[row] == fold);
     let training = regression.moments(&kept, &kept);

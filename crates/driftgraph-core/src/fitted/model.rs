@@ -12,7 +12,7 @@ pub(crate) use simulated::SimulatedPart;
 
 use super::arrays::{ArraySource, NamedArray};
 use super::error::{FittedError, ModelError};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::train::bridge::combined_scores;
 use crate::train::fit::FitSummary;
 use crate::{EdgeScores, Fit, SeriesSet, Standardizer};
@@ -40,6 +40,16 @@ pub enum ModelDescription {
     Bridge(Box<BridgeDescription>),
     /// The simulated posterior of the paper.
     Simulated(Box<FitSummary>),
+}
+
+impl ModelDescription {
+    /// Names of the variables.
+    pub fn variables(&self) -> &[String] {
+        match self {
+            Self::Bridge(description) => &description.variables,
+            Self::Simulated(summary) => &summary.variables,
+        }
+    }
 }
 
 /// Log-odds of edges; infinite where an edge was not learned.

@@ -6,8 +6,8 @@
 use rayon::prelude::*;
 
 use super::prior::{EdgePrior, EdgeRule};
-use crate::nn::real::Real;
-use crate::special::{digamma, ln_beta};
+use crate::numeric::real::Real;
+use crate::numeric::special::{digamma, ln_beta};
 
 /// Fewest sources whose edges are counted by one thread.
 const ROWS_PER_PIECE: usize = 64;
@@ -45,9 +45,30 @@ pub enum GraphDensity {
 }
 
 impl Default for GraphDensity {
-    /// Few sources with many targets: Beta(0.5, 5) per source.
+    /// Few sources with many targets.
     fn default() -> Self {
-        Self::PerSource { alpha: 0.5, beta: 5.0 }
+        Self::PerSource { alpha: ALPHA, beta: BETA }
+    }
+}
+
+/// What is believed about densities unless said otherwise: Beta(0.5, 5).
+const ALPHA: f64 = 0.5;
+const BETA: f64 = 5.0;
+
+impl GraphDensity {
+    /// One density of all edges, with the usual belief.
+    pub fn common() -> Self {
+        Self::Common { alpha: ALPHA, beta: BETA }
+    }
+
+    /// The kind of that name with the usual belief, `None` if there is no such kind.
+    pub fn of_kind(name: &str) -> Option<Self> {
+        match name {
+            "per-source" => Some(Self::PerSource { alpha: ALPHA, beta: BETA }),
+            "per-target" => Some(Self::PerTarget { alpha: ALPHA, beta: BETA }),
+            "common" => Some(Self::common()),
+            _ => None,
+        }
     }
 }
 

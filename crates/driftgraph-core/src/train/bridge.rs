@@ -7,8 +7,8 @@ mod cycle;
 mod error;
 mod fit;
 pub mod memory;
-mod noise_model;
-mod noise_rule;
+mod noise_identifiability;
+mod observation_model;
 mod settings;
 mod state;
 mod trainer;
@@ -16,10 +16,8 @@ mod trainer;
 pub use cycle::Cycle;
 pub use error::{BridgeError, SettingProblem};
 pub use fit::{BridgeFit, combined_scores};
-pub use noise_rule::NoiseMoments;
-pub use settings::{
-    BRIDGE_SETTINGS, BridgeSetting, BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates,
-};
+pub use noise_identifiability::NoiseMoments;
+pub use settings::{BRIDGE_SETTINGS, BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates};
 pub use state::BridgeState;
 pub(crate) use trainer::state_key;
 pub use trainer::{BridgeStep, BridgeTrainer, StopReason};

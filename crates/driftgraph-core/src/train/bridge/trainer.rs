@@ -4,16 +4,17 @@ use std::ops::ControlFlow;
 
 use super::cycle::Cycle;
 use super::error::BridgeError;
-use super::noise_model::NoiseModel;
-use super::noise_rule::NoiseMoments;
+use super::noise_identifiability::NoiseMoments;
+use super::observation_model::ObservationModel;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
 use super::state::{BridgeState, Window};
 use crate::graph::prior::EdgePrior;
-use crate::nn::kernels::vectorised;
+use crate::numeric::kernels::vectorised;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::batch::Batch;
 use crate::posterior::bridge::blocks::{Epoch, n_batches};
+use crate::posterior::bridge::kalman::FilterDynamics;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::posterior::bridge::model::{BridgeModel, Workspace};
 use crate::posterior::bridge::structure::{BridgeStructure, Pass};
@@ -102,7 +103,7 @@ impl CheckedBridgeSettings {
     /// How the observation noise is treated, with the data's own answer where settings ask for it.
     pub fn noise_scale(&self, data: &SeriesSet) -> Result<NoiseScale, BridgeError> {
         let laid_out = LaidOut::new(data, self.get())?;
-        Ok(NoiseModel::new(self.get(), laid_out.noise_moments).scale())
+        Ok(ObservationModel::new(self.get(), laid_out.noise_moments).scale())
     }
 }
 
@@ -122,7 +123,7 @@ impl BridgeTrainer {
         let chosen = settings.get();
         let LaidOut { standardizer, layout, noise_moments, n_batches } =
             LaidOut::new(data, chosen)?;
-        let noise = NoiseModel::new(chosen, noise_moments);
+        let noise = ObservationModel::new(chosen, noise_moments);
         let (posterior, start) = BridgePosterior::smoothed(layout, noise.known_variance());
         let structure = BridgeStructure {
             density: chosen.density,
@@ -219,7 +220,12 @@ impl BridgeTrainer {
 
     /// How the observation noise is treated, with the data's own answer where settings ask for it.
     pub fn noise_scale(&self) -> NoiseScale {
-        NoiseModel::new(self.settings.get(), self.noise_moments).scale()
+        ObservationModel::new(self.settings.get(), self.noise_moments).scale()
+    }
+
+    /// The dynamics learned so far, as the filter needs them; `None` where they have no solution.
+    pub(crate) fn filter_dynamics(&self) -> Option<FilterDynamics> {
+        FilterDynamics::new(&self.model, &self.state.parameters, self.layout.time_unit())
     }
 
     /// Lagged edge probabilities of the moment, `[source, target]`.
