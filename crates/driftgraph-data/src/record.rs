@@ -54,7 +54,7 @@ pub enum Ending {
 }
 
 /// `run.json`: what was asked, what was learned in short, and how it went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunRecord {
     /// [`RUN_VERSION`] of the program that wrote it.
     pub format_version: u32,

@@ -126,6 +126,9 @@ impl RunError {
             Self::DataChanged { .. } => {
                 "fit the data again, or name the data of the fit with `--data FILE`"
             }
+            Self::NoProcess { .. } => {
+                "fit the data with `bridge` or `simulated` to learn a process"
+            }
             Self::Unreadable { .. } | Self::TooLarge { .. } => return None,
         })
     }

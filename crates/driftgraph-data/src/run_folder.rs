@@ -14,7 +14,7 @@ use safetensors::{Dtype, SafeTensors};
 use crate::fingerprint::fingerprint;
 use crate::graph_formats::read_edge_table;
 use crate::load::{Loaded, load};
-use crate::record::{JOB_VERSION, JobRecord, OLDEST_RUN_VERSION, RUN_VERSION, RunRecord};
+use crate::record::{JOB_VERSION, JobRecord, LogLine, OLDEST_RUN_VERSION, RUN_VERSION, RunRecord};
 use crate::roles::ReadOptions;
 use crate::run_error::RunError;
 use crate::source;
@@ -115,6 +115,25 @@ impl RunFolder {
         self.path.join("lock")
     }
 
+    /// The lines of the log, none where there is no log; one that was cut off by a crash is left out.
+    pub fn read_log(&self) -> io::Result<Vec<LogLine>> {
+        let text = match fs::read(self.log_file()) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut lines: Vec<LogLine> = Vec::new();
+        for line in String::from_utf8_lossy(&text).lines() {
+            let Ok(line) = serde_json::from_str::<LogLine>(line) else { continue };
+            // A fit that went on from an earlier state may have logged some steps twice: the later ones count.
+            while lines.last().is_some_and(|last| last.step >= line.step) {
+                lines.pop();
+            }
+            lines.push(line);
+        }
+        Ok(lines)
+    }
+
     /// Opens the log for appending.
     pub fn open_log(&self) -> io::Result<BufWriter<File>> {
         Ok(BufWriter::new(OpenOptions::new().create(true).append(true).open(self.log_file())?))
@@ -122,7 +141,7 @@ impl RunFolder {
 }
 
 /// Where the data of a run came from, and how to tell whether they have changed.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct DataDescription {
     /// The files.
     pub files: Vec<PathBuf>,
