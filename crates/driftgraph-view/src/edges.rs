@@ -46,6 +46,7 @@ pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView
         feedback_loops: feedback_loops(&probable),
         expected_edges: learned.iter().map(|edge| edge.probability).sum(),
         variables: names.to_vec(),
+        score: None,
         listed_from,
         selection,
         edges,
@@ -62,8 +63,8 @@ fn edge_view(edge: &LearnedEdge) -> EdgeView {
         target: edge.target,
         probability: rounded(edge.probability, 4),
         sign: effect_sign(edge.sign),
-        effect: significant(edge.effect),
-        strength: significant(edge.strength),
+        effect: Some(significant(edge.effect)),
+        strength: Some(significant(edge.strength)),
         disagreement: rounded(edge.disagreement, 2),
         instantaneous: edge.probability_instantaneous.map(|p| rounded(p, 4)),
     }
