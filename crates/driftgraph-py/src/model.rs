@@ -212,7 +212,7 @@ impl Model {
     fn graph_text(&self, py: Python<'_>, format: &str, threshold: f64) -> PyResult<String> {
         let format = one_of("format", format, &GraphFormat::ALL.map(|one| (one.name(), one)))?;
         let mut edges = py.detach(|| self.run.model.edges());
-        edges.retain(|edge| edge.probability >= threshold);
+        edges.retain(|edge| edge.is_at_least(threshold));
         Ok(graph_text(self.run.model.variables(), &edges, format))
     }
 
