@@ -59,13 +59,9 @@ impl<'a> LearnedEdges<'a> {
         self.score(source, target) / self.full_scale
     }
 
-    pub(crate) fn sign(&self, source: usize, target: usize) -> EffectSign {
-        self.signs.map_or(EffectSign::Unknown, |signs| signs[source * self.n_variables() + target])
-    }
-
-    /// Whether the edge is true, where that is known.
-    pub(crate) fn is_true(&self, source: usize, target: usize) -> Option<bool> {
-        self.truth.map(|truth| truth[source * self.n_variables() + target])
+    /// The sign, where signs are known.
+    pub(crate) fn sign(&self, source: usize, target: usize) -> Option<EffectSign> {
+        self.signs.map(|signs| signs[source * self.n_variables() + target])
     }
 
     /// The edge by its full names.

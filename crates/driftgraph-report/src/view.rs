@@ -13,6 +13,8 @@ use crate::EffectSign;
 pub struct ReportView {
     /// Name of the run.
     pub name: String,
+    /// What learned the edges.
+    pub method: MethodView,
     /// What was measured.
     pub data: DataView,
     /// What was learned of the edges.
@@ -21,9 +23,9 @@ pub struct ReportView {
     pub truth: Option<TruthView>,
     /// The series and their posterior; `None` where the data are not at hand, or very many.
     pub fit: Option<FitView>,
-    /// How the fit went.
-    pub training: TrainingView,
-    /// Futures of some series.
+    /// How the fit went; `None` for a method that is not trained.
+    pub training: Option<TrainingView>,
+    /// Futures of some series; `None` where there is no process, or computing them would take long.
     pub future: Option<FutureView>,
     /// What happens under interventions, those that were computed.
     pub interventions: Vec<InterventionView>,
@@ -31,6 +33,17 @@ pub struct ReportView {
     pub provenance: ProvenanceView,
     /// Files that the report carries.
     pub downloads: Vec<Download>,
+}
+
+/// The method that made a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodView {
+    /// Its name.
+    pub name: String,
+    /// What it does, in one sentence.
+    pub description: String,
+    /// Whether it learned a process, of which futures and interventions can be asked.
+    pub has_process: bool,
 }
 
 /// The size of the data.
@@ -54,6 +67,8 @@ pub struct DataView {
 pub struct GraphView {
     /// Names of the variables; any text is safe.
     pub variables: Vec<String>,
+    /// What edges are ranked by, for a method that gives no probabilities.
+    pub score: Option<ScoreView>,
     /// Edges of at least the probability `listed_from`, the best first.
     pub edges: Vec<EdgeView>,
     /// Edges below this probability are not listed.
@@ -70,6 +85,15 @@ pub struct GraphView {
     pub feedback_loops: Vec<Vec<usize>>,
 }
 
+/// A score that is not a probability: edges carry it as a share of the full scale.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScoreView {
+    /// What it is.
+    pub name: String,
+    /// The score whose share is 1.
+    pub full_scale: f64,
+}
+
 /// One edge.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "EdgeTuple", into = "EdgeTuple")]
@@ -78,14 +102,14 @@ pub struct EdgeView {
     pub source: usize,
     /// Position of the target.
     pub target: usize,
-    /// Probability of any influence.
+    /// Probability of any influence; where the graph has a score, that as a share of its full scale.
     pub probability: f64,
     /// Sign of the effect on the drift.
     pub sign: EffectSign,
-    /// Mean effect on the drift, in the user's units.
-    pub effect: f64,
+    /// Mean effect on the drift in the user's units, where the method gives effects.
+    pub effect: Option<f64>,
     /// The same in deviations.
-    pub strength: f64,
+    pub strength: Option<f64>,
     /// Deviation of the log-odds over fits with different seeds.
     pub disagreement: f64,
     /// Probability of an influence within a step, where the model has such effects.
@@ -93,9 +117,15 @@ pub struct EdgeView {
 }
 
 /// An edge without the names of its fields, which would be most of a large report.
-type EdgeTuple = (usize, usize, f64, EffectSign, f64, f64, f64, Option<f64>);
+type EdgeTuple = (usize, usize, f64, EffectSign, Option<f64>, Option<f64>, f64, Option<f64>);
 
 impl EdgeView {
+    /// An edge that a graph does not list.
+    pub(crate) fn unlisted(source: usize, target: usize) -> Self {
+        let sign = EffectSign::Unknown;
+        (source, target, 0.0, sign, None, None, 0.0, None).into()
+    }
+
     /// Whether it leads from a variable to itself.
     pub fn is_self_loop(&self) -> bool {
         self.source == self.target
@@ -130,6 +160,16 @@ pub struct SelectionView {
 }
 
 impl GraphView {
+    /// Whether the sign of any edge is known; edges of a method without signs are drawn alike.
+    pub fn has_signs(&self) -> bool {
+        self.edges.iter().any(|edge| edge.sign != EffectSign::Unknown)
+    }
+
+    /// What edges are ranked by.
+    pub fn score_name(&self) -> &str {
+        self.score.as_ref().map_or("probability", |score| &score.name)
+    }
+
     /// Edges that are drawn at first with their positions in the list, the best first.
     pub fn drawn(&self) -> Vec<(usize, EdgeView)> {
         let SelectionView { threshold, most, self_loops } = self.selection;
@@ -164,13 +204,13 @@ pub struct TruthView {
     /// The known edges.
     pub edges: Vec<[usize; 2]>,
     /// This run first, then simple methods on the same data.
-    pub methods: Vec<MethodView>,
+    pub methods: Vec<RankingView>,
 }
 
 /// How well one method ranked the known edges.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MethodView {
-    /// Its name.
+pub struct RankingView {
+    /// Name of the method.
     pub name: String,
     /// All pairs counted.
     pub with_self_edges: MetricsView,

@@ -282,13 +282,19 @@ async fn home() -> Html<String> {
 }
 
 async fn run_page(State(app): State<App>, Path(name): Path<String>) -> Answer<Html<String>> {
-    let entry = app.library.entry(&name)?;
-    let shown = if entry.has_model && app.library.live(&name).is_none() {
-        Some(shown(&app, name).await?)
-    } else {
-        None
-    };
-    Ok(Html(page::run(&entry, shown.as_ref().map(|shown| &shown.view))))
+    let mut entry = app.library.entry(&name)?;
+    let mut shown_run = None;
+    if entry.has_model && app.library.live(&name).is_none() {
+        match shown(&app, name).await {
+            Ok(found) => shown_run = Some(found),
+            // The page of a run whose report cannot be made says so, and all else still works.
+            Err(refusal) => {
+                let reason = format!("the report cannot be made: {}", refusal.reason());
+                entry.problem.get_or_insert(reason);
+            }
+        }
+    }
+    Ok(Html(page::run(&entry, shown_run.as_ref().map(|shown| &shown.view))))
 }
 
 #[derive(Debug, Deserialize)]
@@ -315,4 +321,24 @@ async fn asset(Path(file): Path<String>) -> Answer<Response> {
         _ => return Err(Refusal::not_found()),
     };
     Ok(([(header::CONTENT_TYPE, kind)], content).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_a_run_whose_report_cannot_be_made_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("odd")).unwrap();
+        for file in ["run.json", "model.safetensors"] {
+            std::fs::write(folder.path().join("odd").join(file), "{}").unwrap();
+        }
+        let library = Arc::new(Library::open(folder.path().to_owned()));
+        let app = App { library, max_upload: 1 };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let page = runtime.block_on(run_page(State(app), Path("odd".to_owned())));
+        let Html(page) = page.unwrap();
+        assert!(page.contains("the report cannot be made: "), "{page}");
+    }
 }

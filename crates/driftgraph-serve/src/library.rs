@@ -241,12 +241,15 @@ impl Library {
         let library = Arc::clone(self);
         std::thread::spawn(move || {
             let result = job(&live);
-            match result {
-                Ok(_) => library.write_report(&name),
-                Err(JobError::StoppedBeforeModel { .. }) => {}
-                Err(error) => {
-                    lock(&library.problems).insert(name.clone(), error.to_string());
-                }
+            let problem = match result {
+                Ok(_) => library.write_report(&name).err().map(|refusal| {
+                    format!("the report could not be written: {}", refusal.reason())
+                }),
+                Err(JobError::StoppedBeforeModel { .. }) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(problem) = problem {
+                lock(&library.problems).insert(name.clone(), problem);
             }
             library.lock_live().remove(&name);
             live.end();
@@ -254,13 +257,11 @@ impl Library {
     }
 
     /// Leaves the report in the run folder, as `driftgraph fit` does.
-    fn write_report(&self, name: &str) {
-        let (Ok(shown), Ok(folder)) = (self.show(name), self.path(name)) else { return };
-        let page = report_html(&shown.view);
-        // The page shows the report without the file; a full disk is told when something else needs it.
-        let _ = write_whole(&RunFolder::at(&folder).report_file(), |out| {
-            out.write_all(page.as_bytes())
-        });
+    fn write_report(&self, name: &str) -> Result<(), Refusal> {
+        let page = report_html(&self.show(name)?.view);
+        let file = RunFolder::at(&self.path(name)?).report_file();
+        write_whole(&file, |out| out.write_all(page.as_bytes()))
+            .map_err(|error| Refusal::unusable(&error))
     }
 
     /// A run with a model, read and computed once for every state it is in.
@@ -342,6 +343,29 @@ mod tests {
             assert_eq!(entry.problem.is_some(), standing == Standing::Failed, "{name}");
         }
         assert!(library.entry("none").is_err());
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_written_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows: String = (0..40).map(|t| format!("{t},{},{}\n", t % 7, (t * t) % 11)).collect();
+        fs::create_dir(folder.path().join(UPLOADS)).unwrap();
+        fs::write(folder.path().join(UPLOADS).join("a.csv"), format!("time,x,y\n{rows}")).unwrap();
+        // A folder stands where the file should.
+        fs::create_dir_all(folder.path().join("run/report.html")).unwrap();
+        let library = Arc::new(Library::open(folder.path().to_owned()));
+        let new = serde_json::json!({
+            "name": "run", "upload": "a.csv",
+            "asked": {"settings": {"steps": 3, "select": "none", "ensemble": 1}},
+        });
+        library.begin(serde_json::from_value(new).unwrap(), 1 << 20).unwrap();
+        while library.live("run").is_some() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let entry = library.entry("run").unwrap();
+        assert_eq!(entry.standing, Standing::Finished);
+        let problem = entry.problem.unwrap();
+        assert!(problem.starts_with("the report could not be written: "), "{problem}");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use driftgraph_report::view::{GraphView, ReportView};
 use driftgraph_report::{
-    escaped_text, graph_picture, report_data, report_navigation, report_sections,
+    escaped_text, graph_picture, matrix_picture, nodes_picture, report_data, report_navigation,
+    report_sections,
 };
 
 use crate::library::RunEntry;
@@ -16,6 +17,8 @@ pub(crate) const HOME_SCRIPT: &str = include_str!("../assets/home.js");
 /// Script of the page of a run.
 pub(crate) const RUN_SCRIPT: &str = include_str!("../assets/run.js");
 
+/// Up to here a graph that is being learned is drawn as one; more are a matrix.
+const MOST_NODES: usize = 20;
 /// Rows of the table of differences.
 const MOST_DIFFERENCES: usize = 40;
 
@@ -59,7 +62,8 @@ pub(crate) fn run(entry: &RunEntry, view: Option<&ReportView>) -> String {
     let _ =
         write!(body, "<script type=\"application/json\" id=\"run-entry\">{entry_data}</script>");
     body += "<main>";
-    body += include_str!("../assets/run.html");
+    body +=
+        &include_str!("../assets/run.html").replace("<!-- forming -->", &forming(&entry.variables));
     for (place, section) in view.map(report_sections).unwrap_or_default() {
         if place == "next" {
             body += include_str!("../assets/ask.html");
@@ -75,6 +79,15 @@ pub(crate) fn run(entry: &RunEntry, view: Option<&ReportView>) -> String {
         );
     }
     shell(&entry.name, &body, &["charts.js", "graph.js", "matrix.js", "run.js"])
+}
+
+/// The picture into which the script of a run draws what is learned by now.
+fn forming(names: &[String]) -> String {
+    match names.len() {
+        0 => String::new(),
+        1..=MOST_NODES => nodes_picture(names),
+        _ => matrix_picture(names),
+    }
 }
 
 /// Two runs: their graphs, and where their probabilities differ.

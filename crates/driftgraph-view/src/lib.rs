@@ -59,6 +59,7 @@ pub fn report_view(
     }
     Ok(ReportView {
         name: name_of(folder),
+        method: origin::method_view(&record),
         data: DataView {
             n_series: run.data.series,
             n_rows: run.data.rows,
@@ -69,7 +70,7 @@ pub fn report_view(
         graph: edges::graph_view(run.model.variables(), &learned),
         truth: truth.map(|truth| truth::truth_view(run, data, truth)).transpose()?,
         fit,
-        training: history::training_view(folder, &record, run.model.n_members())?,
+        training: Some(history::training_view(folder, &record, run.model.n_members())?),
         future,
         interventions,
         provenance: origin::provenance_view(run, folder, (&record, &job)),

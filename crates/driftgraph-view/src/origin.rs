@@ -6,7 +6,7 @@ use std::path::Path;
 use driftgraph_core::SignatureGraph;
 use driftgraph_data::Duplicates;
 use driftgraph_data::run_folder::Run;
-use driftgraph_report::view::ProvenanceView;
+use driftgraph_report::view::{MethodView, ProvenanceView};
 use serde_json::Value;
 
 use crate::ViewError;
@@ -42,6 +42,18 @@ pub(crate) fn remembered_truth(job: &Value, n_variables: usize) -> Option<Signat
         truth.set_edge(place(0)?, place(1)?, true);
     }
     Some(truth)
+}
+
+/// The method by the preset that was fitted.
+pub(crate) fn method_view(record: &Value) -> MethodView {
+    let name = record["preset"].as_str().unwrap_or("bridge");
+    let paths = match name {
+        "bridge" => "each hidden path has a Gaussian posterior of its own",
+        _ => "hidden paths are simulated under a posterior process",
+    };
+    let description =
+        format!("A stochastic differential equation is learned together with its graph; {paths}");
+    MethodView { name: name.to_owned(), description, has_process: true }
 }
 
 /// Facts, settings and command.

@@ -6,7 +6,7 @@ use driftgraph_core::fitted::score::{
 };
 use driftgraph_core::{CoreError, EdgeScores, SeriesSet, SignatureGraph};
 use driftgraph_data::run_folder::Run;
-use driftgraph_report::view::{MethodView, MetricsView, TruthView};
+use driftgraph_report::view::{MetricsView, RankingView, TruthView};
 
 /// Points of a curve; more cannot be seen.
 const MOST_POINTS: usize = 150;
@@ -35,7 +35,7 @@ fn method(
     ranking: &EdgeScores,
     probabilities: Option<&EdgeScores>,
     truth: &SignatureGraph,
-) -> Result<MethodView, CoreError> {
+) -> Result<RankingView, CoreError> {
     let metrics = |self_edges| -> Result<MetricsView, CoreError> {
         let options = MetricOptions { ranking_only: true, ..MetricOptions::new(self_edges) };
         let ranked = graph_metrics(ranking, truth, options)?;
@@ -49,7 +49,7 @@ fn method(
     let found = curves(ranking, truth, SelfEdges::Dropped)?;
     let roc = found.roc.unwrap_or_default();
     let precision_recall = found.precision_recall.unwrap_or_default();
-    Ok(MethodView {
+    Ok(RankingView {
         name: name.to_owned(),
         with_self_edges: metrics(SelfEdges::Kept)?,
         without_self_edges: metrics(SelfEdges::Dropped)?,

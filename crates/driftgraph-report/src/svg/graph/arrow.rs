@@ -1,7 +1,7 @@
-//! Arrows between the nodes of a page; `assets/graph.js` draws the same ones once nodes are dragged.
+//! Arrows between nodes; `assets/graph.js` draws the same ones once nodes are dragged.
 
+use super::layout::HALF_HEIGHT;
 use crate::EffectSign;
-use crate::layout::HALF_HEIGHT;
 use crate::svg::element::PathData;
 
 /// How far a line bends to its left, as a share of its length: two directions run apart.
@@ -11,10 +11,10 @@ const GAP: f64 = 2.0;
 
 /// A node: its middle and half its width.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) half_width: f64,
+pub(crate) struct Node {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) half_width: f64,
 }
 
 impl Node {
@@ -27,18 +27,18 @@ impl Node {
 }
 
 /// The line and the head of one arrow.
-pub(super) struct Arrow {
-    pub(super) line: PathData,
-    pub(super) head: PathData,
+pub(crate) struct Arrow {
+    pub(crate) line: PathData,
+    pub(crate) head: PathData,
 }
 
 /// Width of the line of an edge.
-pub(super) fn line_width(probability: f64) -> f64 {
+pub(crate) fn line_width(probability: f64) -> f64 {
     0.7 + 3.0 * probability * probability
 }
 
 /// From one node to another.
-pub(super) fn between(from: Node, to: Node, width: f64, sign: EffectSign) -> Arrow {
+pub(crate) fn between(from: Node, to: Node, width: f64, sign: Option<EffectSign>) -> Arrow {
     let (dx, dy) = (to.x - from.x, to.y - from.y);
     let control = [0.5 * (from.x + to.x) + BEND * dy, 0.5 * (from.y + to.y) - BEND * dx];
     let at = |t: f64| {
@@ -69,7 +69,7 @@ pub(super) fn between(from: Node, to: Node, width: f64, sign: EffectSign) -> Arr
 }
 
 /// From a node to itself, above it or below.
-pub(super) fn self_loop(node: Node, above: bool, width: f64, sign: EffectSign) -> Arrow {
+pub(crate) fn self_loop(node: Node, above: bool, width: f64, sign: Option<EffectSign>) -> Arrow {
     let side = if above { -1.0 } else { 1.0 };
     let reach = 8.0_f64.min(0.4 * node.half_width);
     let border = node.y + side * (HALF_HEIGHT + GAP);
@@ -97,7 +97,12 @@ fn crossing(covers: impl Fn(f64) -> bool, inside: f64, outside: f64) -> f64 {
 }
 
 /// The head at a tip, and where the line ends: a triangle for more, a bar for less, a diamond else.
-fn head(tip: [f64; 2], slope: [f64; 2], width: f64, sign: EffectSign) -> (PathData, [f64; 2]) {
+fn head(
+    tip: [f64; 2],
+    slope: [f64; 2],
+    width: f64,
+    sign: Option<EffectSign>,
+) -> (PathData, [f64; 2]) {
     let length = libm::hypot(slope[0], slope[1]).max(1e-9);
     let (ux, uy) = (slope[0] / length, slope[1] / length);
     // So far back along the line, and so far to its side.
@@ -105,14 +110,14 @@ fn head(tip: [f64; 2], slope: [f64; 2], width: f64, sign: EffectSign) -> (PathDa
         |back: f64, aside: f64| [tip[0] - back * ux - aside * uy, tip[1] - back * uy + aside * ux];
     let (long, half) = (5.5 + 1.6 * width, 2.8 + 1.1 * width);
     let (corners, neck) = match sign {
-        EffectSign::Positive => {
+        Some(EffectSign::Positive) | None => {
             (vec![at(0.0, 0.0), at(long, half), at(long, -half)], at(long, 0.0))
         }
-        EffectSign::Negative => {
+        Some(EffectSign::Negative) => {
             let (thick, half) = (1.4 + 0.5 * width, half + 2.2);
             (vec![at(0.0, half), at(0.0, -half), at(thick, -half), at(thick, half)], at(thick, 0.0))
         }
-        EffectSign::Unknown => {
+        Some(EffectSign::Unknown) => {
             let corners =
                 vec![at(0.0, 0.0), at(0.5 * long, half), at(long, 0.0), at(0.5 * long, -half)];
             (corners, at(long, 0.0))
