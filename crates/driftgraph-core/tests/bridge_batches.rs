@@ -43,12 +43,11 @@ fn the_mean_over_all_batches_is_the_sum_over_all_steps() {
         let mut grads = vec![0.0; state.parameters.len()];
         for idx in 0..epoch.n_batches() {
             let batch = Batch::new(layout, epoch.batch(idx));
-            let values = (&state.parameters[..], &state.paths);
             let terms = trainer.model().evaluate(
                 layout,
                 &batch,
                 &Pass { weight: n, ..Pass::WHOLE },
-                values,
+                state.learned(),
                 &mut work,
             );
             sum.add_series(&terms.unwrap());

@@ -97,8 +97,8 @@ pub(crate) fn measure(case: Case, n_timed: usize, folder: Option<&Path>) -> anyh
         Pass { weight: epoch.n_batches() as f64, prior_weight: 1.0, seed: SEED, draw: FIRST_STEPS };
     let batch = Batch::new(trainer.layout(), epoch.batch(0));
     let mut work = Workspace::default();
-    let values = (&trainer.state().parameters[..], &trainer.state().paths);
-    let evaluated = trainer.model().evaluate(trainer.layout(), &batch, &pass, values, &mut work);
+    let learned = trainer.state().learned();
+    let evaluated = trainer.model().evaluate(trainer.layout(), &batch, &pass, learned, &mut work);
     let terms = evaluated.ok_or_else(|| anyhow::anyhow!("the determinant is zero"))?;
     let local = &work.local_grads;
     let all = [&work.grads, &local.means, &local.log_deviations, &local.correlations];

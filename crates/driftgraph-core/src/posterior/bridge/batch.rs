@@ -85,6 +85,26 @@ fn with_ends(rows: impl Iterator<Item = usize>, starts: impl Iterator<Item = usi
     all
 }
 
+/// The steps of a batch where they lie.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchSteps<'a> {
+    /// The grids of all series.
+    pub layout: &'a BridgeLayout,
+    /// The batch.
+    pub batch: &'a Batch,
+    /// Increment scales of the variables.
+    pub scales: &'a [f64],
+}
+
+/// What a model learns: the parameters of the process and those of the paths.
+#[derive(Debug, Clone, Copy)]
+pub struct Learned<'a> {
+    /// Parameters of the process, in the order of the model's table.
+    pub parameters: &'a [f64],
+    /// Parameters of all paths.
+    pub paths: &'a LocalValues,
+}
+
 /// Values (or gradients) of the posterior's parameters, of all rows or of those a batch touches.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LocalValues {

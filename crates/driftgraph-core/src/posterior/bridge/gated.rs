@@ -252,8 +252,7 @@ mod tests {
                 + adjoints.variance[idx] * moments.variance[idx];
         }
         let mut grads = vec![0.0; parameters.len()];
-        let pair = (parameters, &mut grads[..]);
-        value += matrix.backward(pair, (prior, 0.8), &moments, &adjoints);
+        value += matrix.backward(parameters, &mut grads, prior, 0.8, &moments, &adjoints);
         (value, grads)
     }
 

@@ -4,9 +4,8 @@
 //! E d = m' - m, Var d = s'² + s² - 2 r s s', Cov(d, z) = r s s' - s². Increments are measured in each
 //! variable's own scale c, and z is multiplied by the step h, since only h z enters the drift.
 
-use super::batch::{Batch, LocalValues};
-use super::deviations::Deviations;
-use super::layout::BridgeLayout;
+use super::batch::{BatchSteps, LocalValues};
+use super::deviations::{BatchPaths, Deviations};
 use crate::numeric::kernels::vectorised;
 
 /// Moments of the steps of a batch; as a gradient, derivatives by each of them.
@@ -58,9 +57,8 @@ impl StepMoments {
 
 /// Fills the moments of a batch, integrating the path out exactly; steps share spread rows.
 pub fn exact_moments(
-    layout: &BridgeLayout,
-    (scales, batch): (&[f64], &Batch),
-    (values, spreads): (&LocalValues, &Deviations),
+    BatchSteps { layout, batch, scales }: BatchSteps<'_>,
+    BatchPaths { values, deviations }: &BatchPaths,
     out: &mut StepMoments,
 ) {
     let d = scales.len();
@@ -71,7 +69,7 @@ pub fn exact_moments(
         || {
             for (row, &place) in batch.distinct.iter().enumerate() {
                 let step = layout.step(batch.spreads[place]);
-                let spread = spreads.row(place, d);
+                let spread = deviations.row(place, d);
                 let log_next = &values.log_deviations[(place + 1) * d..(place + 2) * d];
                 let own = row * d..(row + 1) * d;
                 let input_variances = &mut out.input_variances[own.clone()];
@@ -105,9 +103,8 @@ pub fn exact_moments(
 
 /// Adds the gradient by the posterior's parameters, given that by the exact moments.
 pub fn exact_moments_backward(
-    layout: &BridgeLayout,
-    (scales, batch): (&[f64], &Batch),
-    spreads: &Deviations,
+    BatchSteps { layout, batch, scales }: BatchSteps<'_>,
+    deviations: &Deviations,
     by_moments: &StepMoments,
     grads: &mut LocalValues,
 ) {
@@ -117,7 +114,7 @@ pub fn exact_moments_backward(
         || {
             for (row, &place) in batch.distinct.iter().enumerate() {
                 let step = layout.step(batch.spreads[place]);
-                let spread = spreads.row(place, d);
+                let spread = deviations.row(place, d);
                 let own = row * d..(row + 1) * d;
                 let by_variances = &by_moments.increment_variances[own.clone()];
                 let by_covariances = &by_moments.covariances[own.clone()];

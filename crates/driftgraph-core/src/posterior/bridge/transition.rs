@@ -126,7 +126,11 @@ pub struct TransitionGrads {
     pub log_scales: Vec<f64>,
     /// By the law's parameters, in a flat buffer of all parameters.
     pub parameters: Vec<f64>,
-    /// Buffers of the pieces, kept from one evaluation to the next.
+}
+
+/// Buffers kept from one evaluation to the next.
+#[derive(Debug, Clone, Default)]
+pub struct TransitionBuffers {
     pieces: Vec<Piece>,
     by_variances: Vec<f64>,
     shared: SharedVariance,
@@ -173,24 +177,22 @@ pub fn transition_cross_entropy(
     moments: &StepMoments,
     extra: &Extra,
     grads: &mut TransitionGrads,
+    buffers: &mut TransitionBuffers,
 ) -> f64 {
     let d = transition.n_variables;
     let (n_steps, n_spreads) = (moments.n_steps(), moments.log_variances.len() / d);
     grads.moments.reset(n_steps, n_spreads, d);
     grads.extra.zeros_like(extra);
-    let mut shared = std::mem::take(&mut grads.shared);
-    shared_variances(transition, moments, n_spreads, &mut shared);
-    let mut by_variances = std::mem::take(&mut grads.by_variances);
+    let TransitionBuffers { pieces, by_variances, shared } = buffers;
+    shared_variances(transition, moments, n_spreads, shared);
     by_variances.resize(n_steps * d, 0.0);
-    let mut pieces = std::mem::take(&mut grads.pieces);
-    let rows = piece_rows(grads, &mut by_variances, d);
+    let rows = piece_rows(grads, by_variances, d);
     pieces.resize_with(rows.len(), Piece::default);
     pieces.par_iter_mut().zip(rows).for_each(|(piece, rows)| {
         piece.cross_entropy(transition, moments, extra, &shared.variances, rows);
     });
-    let cross_entropy = add_pieces(&pieces, transition, grads);
-    shared_variances_backward(transition, moments, (&by_variances, &mut shared), grads);
-    (grads.pieces, grads.by_variances, grads.shared) = (pieces, by_variances, shared);
+    let cross_entropy = add_pieces(pieces, transition, grads);
+    shared_variances_backward(transition, moments, by_variances, shared, grads);
     cross_entropy
 }
 

@@ -126,8 +126,7 @@ fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
         let odds = closed_form_log_odds(model, &state.parameters, &sums);
         return (odds.lagged, odds.instant);
     }
-    let values = (&state.parameters[..], &state.paths);
-    let lagged = log_odds_from_gains(model, values, layout, trainer.settings().get().seed);
+    let lagged = log_odds_from_gains(model, state.learned(), layout, trainer.settings().get().seed);
     let instant = model.instant().map(|matrix| {
         let logits = matrix.edge_logits.of(&state.parameters).iter();
         (logits.zip(model.instant_prior().rules()))

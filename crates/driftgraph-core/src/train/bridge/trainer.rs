@@ -336,10 +336,10 @@ impl BridgeTrainer {
 
     /// Terms of a batch, or the name of what is not finite.
     fn evaluate(&mut self, batch: &Batch, pass: &Pass) -> Result<ElboTerms, &'static str> {
-        let values = (&self.state.parameters[..], &self.state.paths);
+        let learned = self.state.learned();
         let terms = self
             .model
-            .evaluate(&self.layout, batch, pass, values, &mut self.work)
+            .evaluate(&self.layout, batch, pass, learned, &mut self.work)
             .ok_or("determinant")?;
         if let Some(term) = terms.non_finite_term() {
             return Err(term);
