@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use driftgraph_core::fitted::edges::LearnedEdge;
+use driftgraph_core::fitted::edges::{LearnedEdge, expected_edges};
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_data::graph_formats::edge_table;
 use driftgraph_data::run_folder::{DataDescription, FORMAT_VERSION, write_model};
@@ -80,7 +80,7 @@ impl Learned {
             "driftgraph": env!("CARGO_PKG_VERSION"),
             "data": DataDescription::new(work.loaded, work.read_options),
             "model": self.model.description(),
-            "expected_edges": edges.iter().map(|edge| edge.probability).sum::<f64>(),
+            "expected_edges": expected_edges(edges),
             "asked": work.asked,
             "ending": ending,
             "seconds": elapsed.as_secs_f64(),

@@ -109,7 +109,7 @@ fn tell(args: &FitArgs, run: &FinishedRun) -> anyhow::Result<()> {
         Ending::Interrupted => "interrupted",
         Ending::OutOfTime => "stopped by the time budget",
     };
-    let expected = run.edges.iter().map(|edge| edge.probability).sum();
+    let expected = expected_edges(&run.edges);
     let seconds = run.elapsed.as_secs_f64();
     printer::note(&format!("{how} after {seconds:.1} s; {} edges expected", short(expected)));
     for remark in &run.remarks {
@@ -131,10 +131,20 @@ fn tell(args: &FitArgs, run: &FinishedRun) -> anyhow::Result<()> {
 
 fn strongest_edges(run: &FinishedRun) -> String {
     let variables = run.model.variables();
-    let mut rows = table(&["source", "target", "probability"]);
-    for edge in run.edges.iter().take(SHOWN_EDGES) {
-        let probability = format!("{:.3}", edge.probability);
-        rows.add_row([&variables[edge.source], &variables[edge.target], &probability]);
+    let shown = links(&run.edges);
+    let with_kind = shown.iter().any(|edge| edge.kind != EdgeKind::Lagged);
+    let mut header = vec!["source", "target", "probability"];
+    if with_kind {
+        header.extend(["sign", "kind"]);
+    }
+    let mut rows = table(&header);
+    for edge in shown.iter().take(SHOWN_EDGES) {
+        let names = [edge.source, edge.target].map(|idx| variables[idx].clone());
+        let mut cells = [names.to_vec(), vec![format!("{:.3}", edge.probability)]].concat();
+        if with_kind {
+            cells.extend([sign_word(edge.sign).to_owned(), kind_cell(edge)]);
+        }
+        rows.add_row(cells);
     }
     format!("the strongest edges:\n{}", rows.trim_fmt())
 }
