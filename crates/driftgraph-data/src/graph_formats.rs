@@ -84,7 +84,7 @@ impl GraphFormat {
 ///     ..LinearProcess::resting(vec!["a".into(), "b".into()])
 /// };
 /// let model = FittedModel::linear(&process)?;
-/// let edges: Vec<_> = model.edges().into_iter().filter(|edge| edge.probability > 0.5).collect();
+/// let edges: Vec<_> = model.edges().into_iter().filter(|edge| edge.is_at_least(0.5)).collect();
 /// let text = graph_text(model.variables(), &edges, GraphFormat::Dot);
 /// assert!(text.contains("\"a\" -> \"b\""));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -126,16 +126,24 @@ fn edge_table_text(names: &[String], edges: &[LearnedEdge]) -> String {
     String::from_utf8(out).expect("names and numbers are text")
 }
 
-/// Probabilities of the given edges, 0 for all others.
+/// Weights of edges for programs that draw them: probabilities, or scores relative to the largest.
+fn weights(edges: &[LearnedEdge]) -> Vec<f64> {
+    let largest = edges.iter().map(|edge| edge.score).filter(|score| score.is_finite());
+    let largest = largest.fold(f64::MIN_POSITIVE, f64::max);
+    let relative = |edge: &LearnedEdge| (edge.score / largest).clamp(0.0, 1.0);
+    edges.iter().map(|edge| edge.probability.unwrap_or_else(|| relative(edge))).collect()
+}
+
+/// Weights of the given edges, 0 for all others.
 fn matrix(names: &[String], edges: &[LearnedEdge]) -> String {
     let n = names.len();
-    let mut probabilities = vec![0.0; n * n];
-    for edge in edges {
-        probabilities[edge.source * n + edge.target] = edge.probability;
+    let mut matrix = vec![0.0; n * n];
+    for (edge, weight) in edges.iter().zip(weights(edges)) {
+        matrix[edge.source * n + edge.target] = weight;
     }
     let mut table = Table::default().with("source", Column::Text(names.to_vec()));
     for (target, name) in names.iter().enumerate() {
-        let column = probabilities.iter().skip(target).step_by(n).copied().collect();
+        let column = matrix.iter().skip(target).step_by(n).copied().collect();
         table = table.with(name.clone(), Column::Number(column));
     }
     let mut out = Vec::new();
@@ -152,24 +160,26 @@ fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
     for name in names {
         let _ = writeln!(out, "  {};", quoted(name));
     }
-    for edge in edges {
+    for (edge, weight) in edges.iter().zip(weights(edges)) {
         let ends = (quoted(&names[edge.source]), quoted(&names[edge.target]));
         let (colour, head) = match edge.sign {
-            Sign::Positive => ("#0072b2", "normal"),
-            Sign::Negative => ("#d55e00", "tee"),
-            Sign::Mixed => ("#4c566a", "normal"),
+            Some(Sign::Positive) => ("#0072b2", "normal"),
+            Some(Sign::Negative) => ("#d55e00", "tee"),
+            Some(Sign::Mixed) | None => ("#4c566a", "normal"),
+        };
+        let tooltip = match (edge.effect, edge.kind) {
+            (Some(effect), Some(kind)) => format!("{}, effect {effect:.4}", kind_word(kind)),
+            (Some(effect), None) => format!("effect {effect:.4}"),
+            (None, _) => format!("score {:.4}", edge.score),
         };
         let head = if edge.is_undirected() { "none" } else { head };
         let _ = writeln!(
             out,
-            "  {} -> {} [label=\"{:.2}\", penwidth={:.2}, color=\"{colour}\", arrowhead={head}, \
-             tooltip=\"{}, effect {:.4}\"];",
+            "  {} -> {} [label=\"{weight:.2}\", penwidth={:.2}, color=\"{colour}\", arrowhead={head}, \
+             tooltip=\"{tooltip}\"];",
             ends.0,
             ends.1,
-            edge.probability,
-            0.5 + 2.5 * edge.probability,
-            kind_word(edge.kind),
-            edge.effect
+            0.5 + 2.5 * weight,
         );
     }
     out.push_str("}\n");
@@ -274,13 +284,12 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
         let _ = writeln!(out, "      <node id=\"{idx}\" label=\"{}\"/>", xml(name));
     }
     out.push_str("    </nodes>\n    <edges>\n");
-    for (idx, edge) in edges.iter().enumerate() {
+    for (idx, (edge, weight)) in edges.iter().zip(weights(edges)).enumerate() {
         let _ = write!(
             out,
-            "      <edge id=\"{idx}\" source=\"{}\" target=\"{}\" weight=\"{}\"{}><attvalues>",
+            "      <edge id=\"{idx}\" source=\"{}\" target=\"{}\" weight=\"{weight}\"{}><attvalues>",
             edge.source,
             edge.target,
-            edge.probability,
             if edge.is_undirected() { " type=\"undirected\"" } else { "" },
         );
         for attribute in &attributes {
@@ -309,11 +318,11 @@ fn attributes_json(edge: &LearnedEdge) -> Map<String, Value> {
 
 fn node_link(names: &[String], edges: &[LearnedEdge]) -> Value {
     let nodes: Vec<Value> = names.iter().map(|name| json!({"id": name})).collect();
-    let links = edges.iter().map(|edge| {
+    let links = edges.iter().zip(weights(edges)).map(|(edge, weight)| {
         let mut link = attributes_json(edge);
         link.insert("source".into(), names[edge.source].clone().into());
         link.insert("target".into(), names[edge.target].clone().into());
-        link.insert("weight".into(), json!(edge.probability));
+        link.insert("weight".into(), json!(weight));
         Value::Object(link)
     });
     let links: Vec<Value> = links.collect();
@@ -325,12 +334,12 @@ fn cytoscape(names: &[String], edges: &[LearnedEdge]) -> Value {
         .iter()
         .enumerate()
         .map(|(idx, name)| json!({"data": {"id": format!("n{idx}"), "name": name, "label": name}}));
-    let links = edges.iter().enumerate().map(|(idx, edge)| {
+    let links = edges.iter().zip(weights(edges)).enumerate().map(|(idx, (edge, weight))| {
         let mut data = attributes_json(edge);
         data.insert("id".into(), format!("e{idx}").into());
         data.insert("source".into(), format!("n{}", edge.source).into());
         data.insert("target".into(), format!("n{}", edge.target).into());
-        data.insert("weight".into(), json!(edge.probability));
+        data.insert("weight".into(), json!(weight));
         json!({"data": data})
     });
     let (nodes, links): (Vec<Value>, Vec<Value>) = (nodes.collect(), links.collect());
@@ -357,24 +366,19 @@ mod tests {
         let edge = |source, target, probability, effect: f64| LearnedEdge {
             source,
             target,
-            probability,
+            probability: Some(probability),
             score: f64::INFINITY,
-            probability_lagged: probability,
-            sign: if effect > 0.0 { Sign::Positive } else { Sign::Negative },
-            effect,
-            strength: effect,
+            probability_lagged: Some(probability),
+            sign: Some(if effect > 0.0 { Sign::Positive } else { Sign::Negative }),
+            effect: Some(effect),
+            strength: Some(effect),
             interval: Some([effect - 0.5, effect + 0.5]),
-            noise_effect: None,
-            probability_instantaneous: None,
-            effect_instantaneous: None,
-            disagreement: 0.0,
-            kind: EdgeKind::Lagged,
-            direction: Direction::Forward,
-            mirrored: false,
-            parts: None,
+            disagreement: Some(0.0),
+            kind: Some(EdgeKind::Lagged),
+            ..LearnedEdge::default()
         };
         let link = LearnedEdge {
-            kind: EdgeKind::WithinStep,
+            kind: Some(EdgeKind::WithinStep),
             direction: Direction::Either,
             ..edge(1, 0, 0.5, -0.25)
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use driftgraph_core::fitted::GraphChoice;
-use driftgraph_core::fitted::edges::feedback_loops;
+use driftgraph_core::fitted::edges::{directed_graph, feedback_loops};
 use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTimes};
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTimes};
 use driftgraph_core::fitted::intervention::Interventions;
@@ -14,8 +14,8 @@ use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::{Loaded, RunError};
-use driftgraph_overview::{OverviewOptions, overview};
 use driftgraph_report::report_html;
+use driftgraph_view::{ViewOptions, report_view};
 use numpy::{PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -203,7 +203,9 @@ impl Model {
     /// Groups of variables that all reach each other over edges of at least this probability.
     fn feedback_loops(&self, threshold: f64) -> Vec<Vec<String>> {
         let names = self.run.model.variables();
-        let loops = feedback_loops(&self.run.model.graph(threshold));
+        let mut edges = self.run.model.edges();
+        edges.retain(|edge| edge.is_at_least(threshold));
+        let loops = feedback_loops(&directed_graph(names.len(), &edges));
         let named = |group: &Vec<usize>| group.iter().map(|&idx| names[idx].clone()).collect();
         loops.iter().map(named).collect()
     }
@@ -212,7 +214,11 @@ impl Model {
     fn graph_text(&self, py: Python<'_>, format: &str, threshold: f64) -> PyResult<String> {
         let format = one_of("format", format, &GraphFormat::ALL.map(|one| (one.name(), one)))?;
         let mut edges = py.detach(|| self.run.model.edges());
-        edges.retain(|edge| edge.probability >= threshold);
+        edges.retain(|edge| edge.is_at_least(threshold));
+        // A link without a direction is one line of a list, and two cells of a matrix.
+        if format != GraphFormat::Matrix {
+            edges.retain(|edge| !edge.mirrored);
+        }
         Ok(graph_text(self.run.model.variables(), &edges, format))
     }
 
@@ -332,12 +338,12 @@ impl Model {
         };
         let truth = truth.as_ref().map(graph).transpose()?;
         let page = py.detach(|| {
-            let options = OverviewOptions {
+            let options = ViewOptions {
                 data: self.loaded(),
                 truth: truth.as_ref(),
                 interventions: &interventions,
             };
-            overview(&self.run, &self.folder, &options).map(|view| report_html(&view))
+            report_view(&self.run, &self.folder, &options).map(|view| report_html(&view))
         });
         page.or_raise()
     }

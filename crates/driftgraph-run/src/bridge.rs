@@ -9,7 +9,7 @@ use driftgraph_core::train::bridge::{BridgeError, BridgeFit, BridgeSettings, Bri
 use driftgraph_core::train::select::{
     EnsembleFit, FitName, HeldOutUnit, Selection, fit_ensemble, select,
 };
-use driftgraph_core::{SeriesSet, Shortage};
+use driftgraph_core::{SeriesSet, Uninformative};
 use driftgraph_data::whole_file::write_whole;
 use serde_json::json;
 
@@ -154,7 +154,7 @@ fn learned(
 fn left_out(data: &SeriesSet) -> Vec<String> {
     let shortages = data.variables().iter().enumerate();
     shortages
-        .filter_map(|(idx, name)| Some((name, Shortage::of(data, idx)?)))
+        .filter_map(|(idx, name)| Some((name, Uninformative::of(data, idx)?)))
         .map(|(name, shortage)| {
             format!("`{name}` {shortage}: its edges are not learned, and given as 0")
         })
@@ -207,8 +207,8 @@ fn remarks(ensemble: &EnsembleFit, selection: Option<&Selection>, ending: Ending
     }
     let settings = ensemble.members()[0].trainer().settings().get();
     if settings.instantaneous && settings.innovations == InnovationLaw::Gaussian {
-        let remark = "effects within a step count in both directions: `probability_lagged` tells them \
-                      apart, and a smaller `--step-size` may do without them";
+        let remark = "links within a step have no direction: `kind` tells them from lagged edges, and a smaller \
+                      `--step-size` may do without them";
         remarks.push(remark.to_owned());
     }
     let n_undone: u64 = ensemble.members().iter().map(|fit| fit.state().n_undone).sum();

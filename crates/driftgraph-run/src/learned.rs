@@ -37,7 +37,8 @@ impl Learned {
         elapsed: Duration,
     ) -> Result<FinishedRun, JobError> {
         let edges = self.model.edges();
-        if edges.iter().any(|edge| edge.probability.is_nan() || edge.score.is_nan()) {
+        if edges.iter().any(|edge| edge.probability.is_some_and(f64::is_nan) || edge.score.is_nan())
+        {
             return Err(JobError::NotFinite { what: "the edges" });
         }
         let description = self.describe(work, &edges, word, elapsed);

@@ -9,12 +9,12 @@ use std::time::SystemTime;
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_data::whole_file::write_whole;
 use driftgraph_data::{Loaded, ReadOptions, load};
-use driftgraph_overview::{OverviewOptions, overview};
 use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
 use driftgraph_run::{
     Asked, DIVERGED, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
 };
+use driftgraph_view::{ViewOptions, report_view};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
@@ -275,8 +275,9 @@ impl Library {
         }
         let run = Run::load(&folder).map_err(|error| Refusal::unusable(&error))?;
         let data = run.load_data(&[]).ok();
-        let options = OverviewOptions { data: data.as_ref(), ..OverviewOptions::default() };
-        let view = overview(&run, &folder, &options).map_err(|error| Refusal::unusable(&error))?;
+        let options = ViewOptions { data: data.as_ref(), ..ViewOptions::default() };
+        let view =
+            report_view(&run, &folder, &options).map_err(|error| Refusal::unusable(&error))?;
         let shown = Arc::new(Shown { run, data, view });
         lock(&self.shown).insert(name.to_owned(), (changed, Arc::clone(&shown)));
         Ok(shown)

@@ -5,15 +5,18 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use driftgraph_core::SignatureGraph;
+use driftgraph_core::fitted::edges::{EdgeKind, expected_edges, links};
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
+use driftgraph_data::graph_formats::sign_word;
 use driftgraph_data::summary::Summary;
 use driftgraph_run::{
     Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, Truth, fit, resume,
 };
 
 use crate::args::FitArgs;
+use crate::commands::graph::kind_cell;
 use crate::commands::{load_data, report, table};
 use crate::output::short;
 use crate::printer;
@@ -132,7 +135,7 @@ fn tell(args: &FitArgs, run: &FinishedRun) -> anyhow::Result<()> {
 fn strongest_edges(run: &FinishedRun) -> String {
     let variables = run.model.variables();
     let shown = links(&run.edges);
-    let with_kind = shown.iter().any(|edge| edge.kind != EdgeKind::Lagged);
+    let with_kind = shown.iter().any(|edge| edge.kind.is_some_and(|kind| kind != EdgeKind::Lagged));
     let mut header = vec!["source", "target", "probability"];
     if with_kind {
         header.extend(["sign", "kind"]);
@@ -140,7 +143,8 @@ fn strongest_edges(run: &FinishedRun) -> String {
     let mut rows = table(&header);
     for edge in shown.iter().take(SHOWN_EDGES) {
         let names = [edge.source, edge.target].map(|idx| variables[idx].clone());
-        let mut cells = [names.to_vec(), vec![format!("{:.3}", edge.probability)]].concat();
+        let probability = edge.probability.map_or_else(String::new, |p| format!("{p:.3}"));
+        let mut cells = [names.to_vec(), vec![probability]].concat();
         if with_kind {
             cells.extend([sign_word(edge.sign).to_owned(), kind_cell(edge)]);
         }

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
             edges.truncate(k);
         } else {
             let threshold = args.threshold.unwrap_or(0.5);
-            edges.retain(|edge| edge.probability >= threshold);
+            edges.retain(|edge| edge.is_at_least(threshold));
         }
         Ok((run.model.variables().to_vec(), edges))
     })?;
@@ -118,12 +118,12 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
         let mut cells = vec![
             names[edge.source].clone(),
             names[edge.target].clone(),
-            format!("{:.3}", edge.probability),
+            edge.probability.map_or_else(String::new, |p| format!("{p:.3}")),
         ];
         cells.extend(with_parts.then(|| kind_cell(edge)));
-        cells.extend([sign_word(edge.sign).to_owned(), short(edge.effect)]);
+        cells.extend([sign_word(edge.sign).to_owned(), short_or_dash(edge.effect)]);
         cells.extend(with_intervals.then(|| interval(edge.interval)));
-        cells.push(short(edge.strength));
+        cells.push(short_or_dash(edge.strength));
         cells.extend(with_noise.then(|| short_or_dash(edge.noise_effect)));
         if with_parts {
             let part = |of: fn(&EdgeParts) -> &EdgePart| {
@@ -131,7 +131,7 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
             };
             cells.extend([part(|parts| &parts.lagged), part(|parts| &parts.within_step)]);
         }
-        cells.push(short(edge.disagreement));
+        cells.push(short_or_dash(edge.disagreement));
         rows.add_row(cells);
     }
     rows.trim_fmt()
@@ -139,7 +139,7 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
 
 /// Which part carries an edge, and whether it has a direction.
 pub(crate) fn kind_cell(edge: &LearnedEdge) -> String {
-    let word = kind_word(edge.kind);
+    let word = edge.kind.map_or("", kind_word);
     if edge.is_undirected() { format!("{word}, either way") } else { word.to_owned() }
 }
 

@@ -5,7 +5,7 @@ mod loops;
 
 use super::model::{EdgeLogOdds, FittedModel, sigmoids};
 use crate::SignatureGraph;
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use effects::UserEffects;
 
 pub(super) use effects::MeanEffects;
@@ -39,10 +39,11 @@ pub enum EdgeKind {
 }
 
 /// Which way an edge goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// From source to target.
+    #[default]
     Forward,
     /// From target to source: the data speak for the edge in the other direction alone.
     Backward,
@@ -77,29 +78,29 @@ pub struct EdgeParts {
     pub within_step: EdgePart,
 }
 
-/// What is known of one edge; effects are those the edge has if it exists.
+/// What a method says of one edge; effects are those the edge has if it exists.
 ///
-/// Sign, effect, strength and interval are those of the part that carries the edge; where both parts do, of
+/// Every method has a score; what else it can say differs from method to method. Sign, effect, strength and interval are those of the part that carries the edge; where both parts do, of
 /// the part that the data speak for more.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct LearnedEdge {
     /// Position of the source.
     pub source: usize,
     /// Position of the target.
     pub target: usize,
     /// Probability of any influence, lagged or within a step.
-    pub probability: f64,
-    /// Ranks edges where probabilities round to 1: larger is more probable.
+    pub probability: Option<f64>,
+    /// Ranks edges, also where probabilities round to 1: larger is more probable.
     pub score: f64,
     /// Probability of a lagged influence: on drift or noise.
-    pub probability_lagged: f64,
+    pub probability_lagged: Option<f64>,
     /// Sign of the effect.
-    pub sign: Sign,
+    pub sign: Option<Sign>,
     /// Lagged: mean partial derivative of the target's drift, its unit per unit of time and of the source.
     /// Within a step: change of the target per change of the source.
-    pub effect: f64,
+    pub effect: Option<f64>,
     /// The same in deviations of target and source, to compare effects with each other.
-    pub strength: f64,
+    pub strength: Option<f64>,
     /// Where the effect lies with a probability of 90 %, see [`EdgePart::interval`].
     pub interval: Option<[f64; 2]>,
     /// Mean relative change of the target's noise per unit of the source, where noise has edges.
@@ -109,9 +110,9 @@ pub struct LearnedEdge {
     /// Change of the target within a step per change of the source, if the model has it in this direction.
     pub effect_instantaneous: Option<f64>,
     /// Deviation of the lagged log-odds over fits with different seeds.
-    pub disagreement: f64,
-    /// Which part carries the edge.
-    pub kind: EdgeKind,
+    pub disagreement: Option<f64>,
+    /// Which part carries the edge, where a method tells parts apart.
+    pub kind: Option<EdgeKind>,
     /// Which way it goes.
     pub direction: Direction,
     /// Whether the edge between the same variables in the other direction says all of this already: a link
@@ -122,6 +123,11 @@ pub struct LearnedEdge {
 }
 
 impl LearnedEdge {
+    /// Whether the edge has at least this probability; `false` where its method gives none.
+    pub fn is_at_least(&self, probability: f64) -> bool {
+        self.probability.is_some_and(|own| own >= probability)
+    }
+
     /// Whether it is a link without a direction.
     pub fn is_undirected(&self) -> bool {
         self.direction == Direction::Either
@@ -135,7 +141,7 @@ pub fn links(edges: &[LearnedEdge]) -> Vec<LearnedEdge> {
 
 /// Sum of the probabilities of all edges, those without a direction counted once.
 pub fn expected_edges(edges: &[LearnedEdge]) -> f64 {
-    edges.iter().filter(|edge| !edge.mirrored).map(|edge| edge.probability).sum()
+    edges.iter().filter(|edge| !edge.mirrored).filter_map(|edge| edge.probability).sum()
 }
 
 impl FittedModel {
@@ -160,18 +166,18 @@ impl FittedModel {
             LearnedEdge {
                 source,
                 target,
-                probability: probabilities[idx],
+                probability: Some(probabilities[idx]),
                 score,
-                probability_lagged: odds.lagged[idx].sigmoid(),
-                sign: leading.sign,
-                effect: leading.effect,
-                strength: leading.strength,
+                probability_lagged: Some(odds.lagged[idx].sigmoid()),
+                sign: Some(leading.sign),
+                effect: Some(leading.effect),
+                strength: Some(leading.strength),
                 interval: leading.interval,
                 noise_effect: effects.noise.as_ref().map(|noise| noise[idx]),
                 probability_instantaneous: own.as_ref().map(|p| p[idx]),
                 effect_instantaneous: effects.within.as_ref().map(|effect| effect[idx].mean),
-                disagreement: disagreement[idx],
-                kind: shape.kind,
+                disagreement: Some(disagreement[idx]),
+                kind: Some(shape.kind),
                 direction: shape.direction,
                 mirrored: shapes.is_mirrored(idx),
                 parts,

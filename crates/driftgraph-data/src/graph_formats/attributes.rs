@@ -12,26 +12,26 @@ use Attribute::{Number, Word};
 
 /// New ones come last, so that what reads older files by position still can.
 const ATTRIBUTES: [Attribute; 23] = [
-    Number("probability", |edge| Some(edge.probability)),
+    Number("probability", |edge| edge.probability),
     Number("score", |edge| Some(edge.score)),
-    Number("probability_lagged", |edge| Some(edge.probability_lagged)),
-    Number("effect", |edge| Some(edge.effect)),
-    Number("strength", |edge| Some(edge.strength)),
-    Word("sign", |edge| Some(sign_word(edge.sign))),
+    Number("probability_lagged", |edge| edge.probability_lagged),
+    Number("effect", |edge| edge.effect),
+    Number("strength", |edge| edge.strength),
+    Word("sign", |edge| edge.sign.map(|sign| sign_word(Some(sign)))),
     Number("noise_effect", |edge| edge.noise_effect),
     Number("probability_instantaneous", |edge| edge.probability_instantaneous),
     Number("effect_instantaneous", |edge| edge.effect_instantaneous),
-    Number("disagreement", |edge| Some(edge.disagreement)),
-    Word("kind", |edge| Some(kind_word(edge.kind))),
-    Word("direction", |edge| Some(direction_word(edge.direction))),
+    Number("disagreement", |edge| edge.disagreement),
+    Word("kind", |edge| edge.kind.map(kind_word)),
+    Word("direction", |edge| edge.kind.map(|_| direction_word(edge.direction))),
     Number("effect_low", |edge| Some(edge.interval?[0])),
     Number("effect_high", |edge| Some(edge.interval?[1])),
-    Word("sign_lagged", |edge| Some(sign_word(lagged(edge)?.sign))),
+    Word("sign_lagged", |edge| Some(sign_word(Some(lagged(edge)?.sign)))),
     Number("effect_lagged", |edge| Some(lagged(edge)?.effect)),
     Number("effect_lagged_low", |edge| Some(lagged(edge)?.interval?[0])),
     Number("effect_lagged_high", |edge| Some(lagged(edge)?.interval?[1])),
     Number("probability_within_step", |edge| Some(within_step(edge)?.probability)),
-    Word("sign_within_step", |edge| Some(sign_word(within_step(edge)?.sign))),
+    Word("sign_within_step", |edge| Some(sign_word(Some(within_step(edge)?.sign)))),
     Number("effect_within_step", |edge| Some(within_step(edge)?.effect)),
     Number("effect_within_step_low", |edge| Some(within_step(edge)?.interval?[0])),
     Number("effect_within_step_high", |edge| Some(within_step(edge)?.interval?[1])),
@@ -68,12 +68,13 @@ fn within_step(edge: &LearnedEdge) -> Option<&EdgePart> {
     edge.parts.as_ref().map(|parts| &parts.within_step)
 }
 
-/// The word of a sign in files.
-pub fn sign_word(sign: Sign) -> &'static str {
+/// The word of a sign in files; nothing where it is not known.
+pub fn sign_word(sign: Option<Sign>) -> &'static str {
     match sign {
-        Sign::Positive => "+",
-        Sign::Negative => "-",
-        Sign::Mixed => "mixed",
+        Some(Sign::Positive) => "+",
+        Some(Sign::Negative) => "-",
+        Some(Sign::Mixed) => "mixed",
+        None => "",
     }
 }
 
