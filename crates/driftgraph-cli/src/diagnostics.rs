@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use driftgraph_core::fitted::error::FittedError;
 use driftgraph_core::fitted::expression::Trouble;
-use driftgraph_data::{DataErrors, RunError};
+use driftgraph_data::{DataErrors, Problem, RunError};
 use driftgraph_run::JobError;
 
 use crate::printer;
@@ -59,6 +59,9 @@ fn text(error: &anyhow::Error) -> String {
 fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(error) = error.downcast_ref::<RunError>() {
         return error.hint().map(str::to_owned);
+    }
+    if let Some(problem) = error.downcast_ref::<Problem>() {
+        return problem.hint();
     }
     if let Some(error) = error.downcast_ref::<JobError>() {
         return error.hint();

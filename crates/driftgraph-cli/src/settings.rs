@@ -61,7 +61,9 @@ fn known_edges(args: &FitArgs) -> anyhow::Result<Vec<KnownEdge>> {
     let mut known = Vec::new();
     if let Some(path) = &args.edge_prior {
         let table = read_edges(path, None)?;
-        let edges = table.edges().map(|(source, target, probability)| KnownEdge {
+        let cannot = || format!("cannot use the edge prior in `{}`", path.display());
+        let edges = table.probabilities().with_context(cannot)?;
+        let edges = edges.map(|(source, target, probability)| KnownEdge {
             source: source.to_owned(),
             target: target.to_owned(),
             probability,

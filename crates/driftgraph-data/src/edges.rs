@@ -1,7 +1,8 @@
 //! Lists of edges: what a method found, and what is true.
 
+mod write;
+
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Write};
 use std::path::Path;
 
 use driftgraph_core::{EdgeScores, SignatureGraph};
@@ -10,6 +11,8 @@ use crate::csv_table::{Table, TextRow, parse_number};
 use crate::error::{Collector, DataErrors};
 use crate::problem::Problem;
 use crate::roles::check_names;
+
+pub use write::{write_edges, write_scores, write_truth};
 
 /// What the rows of a square matrix are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct EdgeTable {
     edges: Vec<(usize, usize, f64)>,
     /// Scores that rank the edges where probabilities round to 1, in the order of `edges`.
     ranking: Option<Vec<f64>>,
+    /// Whether the scores are the cells of a matrix, whose column has no name.
+    is_matrix: bool,
 }
 
 /// Most bytes read from a list of edges: ten thousand variables, every pair.
@@ -71,14 +76,30 @@ impl EdgeTable {
             .expect("the matrix is square and every score was read as a number"))
     }
 
-    /// The listed edges as a graph over `variables`; edges with score 0 are absent.
+    /// The listed edges as a true graph over `variables`; edges with the weight 0 are absent.
+    ///
+    /// Weights of true edges are 1, 0 or -1. Other numbers say that the list holds scored edges, of which
+    /// nobody said which are true: it is refused.
     pub fn graph(&self, variables: &[String]) -> Result<SignatureGraph, Problem> {
+        if let Some((.., score)) = self.edges.iter().find(|(.., score)| !is_truth(*score)) {
+            let column = self.score_name.clone().filter(|_| !self.is_matrix);
+            return Err(Problem::NotATruth { column, found: *score });
+        }
         let position = self.positions(variables)?;
         let mut graph = SignatureGraph::empty(variables.len());
         for &(source, target, score) in &self.edges {
             graph.set_edge(position[source], position[target], score != 0.0);
         }
         Ok(graph)
+    }
+
+    /// The listed edges with their probabilities, which a list of bare edges or of scores does not have.
+    pub fn probabilities(&self) -> Result<impl Iterator<Item = (&str, &str, f64)>, Problem> {
+        let is_probability = self.score_name.as_deref() == Some("probability");
+        if is_probability || self.is_matrix {
+            return Ok(self.edges());
+        }
+        Err(Problem::NoProbabilities { column: self.score_name.clone() })
     }
 
     /// The listed edges in file order: names of source and target, and score.
@@ -113,6 +134,11 @@ impl EdgeTable {
     }
 }
 
+/// Whether a weight says that an edge is true (with its sign, perhaps) or that it is not.
+fn is_truth(weight: f64) -> bool {
+    [0.0, 1.0, -1.0].contains(&weight)
+}
+
 /// Reads a list of edges (`source,target,score`, `cause,effect`, ...) or a square matrix.
 ///
 /// A matrix carries names in its first row and first column; since half of the field writes
@@ -142,6 +168,8 @@ struct EdgeColumns {
     score: Option<usize>,
     /// A column `score` beside a column `probability`.
     ranking: Option<usize>,
+    /// A column that says of a link that it has no direction.
+    direction: Option<usize>,
 }
 
 impl EdgeColumns {
@@ -156,7 +184,8 @@ impl EdgeColumns {
         let target = find(&["target", "effect", "to", "gene2"])?;
         let score = find(&["probability", "score", "weight", "importance"]);
         let ranking = find(&["probability"]).and_then(|_| find(&["score"]));
-        Some(Self { source, target, score, ranking })
+        let direction = find(&["direction"]);
+        Some(Self { source, target, score, ranking, direction })
     }
 }
 
@@ -167,15 +196,18 @@ fn read_list(
 ) -> Result<EdgeTable, DataErrors> {
     let mut names = Names::default();
     let (mut edges, mut ranking) = (Vec::new(), Vec::new());
-    let mut seen = HashSet::new();
+    let (mut seen, mut undirected) = (HashSet::new(), Vec::new());
     let mut collector = Collector::default();
     let file = table.place();
     while let Some(row) = table.next_row()? {
         let mut place = file.clone().row(row.line());
         match read_edge(row, columns, roles) {
-            Ok(Edge { source, target, score, rank }) => {
+            Ok(Edge { source, target, score, rank, has_direction }) => {
                 let edge = (names.idx(source), names.idx(target));
                 if seen.insert(edge) {
+                    if !has_direction {
+                        undirected.push((edge, score, rank));
+                    }
                     edges.push((edge.0, edge.1, score));
                     ranking.extend(rank);
                     continue;
@@ -191,9 +223,17 @@ fn read_list(
         }
     }
     collector.finish()?;
+    // A link that is listed once counts both ways; one that is listed both ways is as it stands.
+    for ((source, target), score, rank) in undirected {
+        if seen.insert((target, source)) {
+            edges.push((target, source, score));
+            ranking.extend(rank);
+        }
+    }
     let score_name = roles.score.map(|idx| columns[idx].to_ascii_lowercase());
     let ranking = roles.ranking.map(|_| ranking);
-    Ok(EdgeTable { variables: names.names, score_name, edges, ranking })
+    let variables = names.names;
+    Ok(EdgeTable { variables, score_name, edges, ranking, is_matrix: false })
 }
 
 /// One row of a list.
@@ -202,6 +242,7 @@ struct Edge<'a> {
     target: &'a str,
     score: f64,
     rank: Option<f64>,
+    has_direction: bool,
 }
 
 /// One row of a list; or what is wrong with it, and in which column.
@@ -224,6 +265,7 @@ fn read_edge<'a>(
         target: name(roles.target)?,
         score: roles.score.map_or(Ok(1.0), number)?,
         rank: roles.ranking.map(number).transpose()?,
+        has_direction: roles.direction.is_none_or(|column| row.cell(column).trim() != "either"),
     })
 }
 
@@ -285,8 +327,13 @@ fn read_matrix(
             Orientation::TargetRows => (column, row, value),
         }
     });
-    let edges = edges.collect();
-    Ok(EdgeTable { variables: names, score_name: Some("score".to_owned()), edges, ranking: None })
+    Ok(EdgeTable {
+        edges: edges.collect(),
+        variables: names,
+        score_name: Some("score".to_owned()),
+        ranking: None,
+        is_matrix: true,
+    })
 }
 
 /// Rows and columns of a matrix must be the same variables in the same order.
@@ -322,50 +369,4 @@ impl Names {
         self.by_name.insert(name.to_owned(), self.names.len() - 1);
         self.names.len() - 1
     }
-}
-
-/// Writes all D x D edges, best first, under the header `source,target,<score_name>`.
-pub fn write_scores(
-    out: impl Write,
-    variables: &[String],
-    score_name: &str,
-    scores: &EdgeScores,
-) -> io::Result<()> {
-    write_edges(out, variables, scores, &[(score_name, scores.matrix().to_vec())])
-}
-
-/// Writes all D x D edges in the order of `ranking`, with any number of columns `[source, target]`.
-pub fn write_edges(
-    out: impl Write,
-    variables: &[String],
-    ranking: &EdgeScores,
-    columns: &[(&str, Vec<f64>)],
-) -> io::Result<()> {
-    let mut table = csv::Writer::from_writer(out);
-    let names = columns.iter().map(|(name, _)| *name);
-    table.write_record(["source", "target"].into_iter().chain(names))?;
-    for (source, target, _) in ranking.ranked() {
-        let idx = source * variables.len() + target;
-        let numbers: Vec<String> =
-            columns.iter().map(|(_, column)| column[idx].to_string()).collect();
-        let edge = [variables[source].as_str(), variables[target].as_str()];
-        table.write_record(edge.into_iter().chain(numbers.iter().map(String::as_str)))?;
-    }
-    table.flush()
-}
-
-/// Writes the edges of a true graph under the header `cause,effect,sign`.
-pub fn write_truth(
-    out: impl Write,
-    variables: &[String],
-    graph: &SignatureGraph,
-    sign: impl Fn(usize, usize) -> Option<char>,
-) -> io::Result<()> {
-    let mut table = csv::Writer::from_writer(out);
-    table.write_record(["cause", "effect", "sign"])?;
-    for (source, target) in graph.edges() {
-        let sign = sign(source, target).map(String::from).unwrap_or_default();
-        table.write_record([&variables[source], &variables[target], &sign])?;
-    }
-    table.flush()
 }

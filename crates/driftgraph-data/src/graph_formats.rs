@@ -1,11 +1,16 @@
 //! Learned edges in the formats of other programs: lists, matrices, DOT, GraphML, GEXF and JSON.
 
+mod attributes;
+
 use std::fmt::Write as _;
 
 use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
 use serde_json::{Map, Value, json};
 
 use crate::table::{Column, Table};
+use attributes::Attribute;
+
+pub use attributes::{direction_word, kind_word, sign_word};
 
 /// A format of graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,61 +101,20 @@ pub fn graph_text(names: &[String], edges: &[LearnedEdge], format: GraphFormat) 
     }
 }
 
-/// One number of an edge, by name.
-type Attribute = (&'static str, fn(&LearnedEdge) -> Option<f64>);
-
-/// The attribute after which the sign stands.
-const SIGN_FOLLOWS: &str = "strength";
-
-/// Everything known of an edge besides its ends and sign.
-const ATTRIBUTES: [Attribute; 9] = [
-    ("probability", |edge| edge.probability),
-    ("score", |edge| Some(edge.score)),
-    ("probability_lagged", |edge| edge.probability_lagged),
-    ("effect", |edge| edge.effect),
-    ("strength", |edge| edge.strength),
-    ("noise_effect", |edge| edge.noise_effect),
-    ("probability_instantaneous", |edge| edge.probability_instantaneous),
-    ("effect_instantaneous", |edge| edge.effect_instantaneous),
-    ("disagreement", |edge| edge.disagreement),
-];
-
-/// The word of a sign in files; nothing where it is not known.
-pub fn sign_word(sign: Option<Sign>) -> &'static str {
-    match sign {
-        Some(Sign::Positive) => "+",
-        Some(Sign::Negative) => "-",
-        Some(Sign::Mixed) => "mixed",
-        None => "",
-    }
-}
-
-/// Weights of edges for programs that draw them: probabilities, or scores relative to the largest.
-fn weights(edges: &[LearnedEdge]) -> Vec<f64> {
-    let largest = edges.iter().map(|edge| edge.score).filter(|score| score.is_finite());
-    let largest = largest.fold(f64::MIN_POSITIVE, f64::max);
-    let relative = |edge: &LearnedEdge| (edge.score / largest).clamp(0.0, 1.0);
-    edges.iter().map(|edge| edge.probability.unwrap_or_else(|| relative(edge))).collect()
-}
-
-/// The attributes that any of the edges has.
-fn used(edges: &[LearnedEdge]) -> Vec<Attribute> {
-    let has = |of: fn(&LearnedEdge) -> Option<f64>| edges.iter().any(|edge| of(edge).is_some());
-    ATTRIBUTES.into_iter().filter(|(_, of)| edges.is_empty() || has(*of)).collect()
-}
-
 /// Edges as a table, in the order given.
 pub fn edge_table(names: &[String], edges: &[LearnedEdge]) -> Table {
     let text = |of: &dyn Fn(&LearnedEdge) -> String| Column::Text(edges.iter().map(of).collect());
     let mut table = Table::default()
         .with("source", text(&|edge| names[edge.source].clone()))
         .with("target", text(&|edge| names[edge.target].clone()));
-    for (name, of) in used(edges) {
-        let cells = edges.iter().map(|edge| of(edge).unwrap_or(f64::NAN)).collect();
-        table = table.with(name, Column::Number(cells));
-        if name == SIGN_FOLLOWS && edges.iter().any(|edge| edge.sign.is_some()) {
-            table = table.with("sign", text(&|edge| sign_word(edge.sign).to_owned()));
-        }
+    for attribute in Attribute::used(edges) {
+        let column = match attribute {
+            Attribute::Number(_, of) => {
+                Column::Number(edges.iter().map(|edge| of(edge).unwrap_or(f64::NAN)).collect())
+            }
+            Attribute::Word(_, of) => text(&|edge| of(edge).unwrap_or_default().to_owned()),
+        };
+        table = table.with(attribute.name(), column);
     }
     table
 }
@@ -209,6 +173,14 @@ fn edge_table_text(names: &[String], edges: &[LearnedEdge]) -> String {
     String::from_utf8(out).expect("names and numbers are text")
 }
 
+/// Weights of edges for programs that draw them: probabilities, or scores relative to the largest.
+fn weights(edges: &[LearnedEdge]) -> Vec<f64> {
+    let largest = edges.iter().map(|edge| edge.score).filter(|score| score.is_finite());
+    let largest = largest.fold(f64::MIN_POSITIVE, f64::max);
+    let relative = |edge: &LearnedEdge| (edge.score / largest).clamp(0.0, 1.0);
+    edges.iter().map(|edge| edge.probability.unwrap_or_else(|| relative(edge))).collect()
+}
+
 /// Weights of the given edges, 0 for all others.
 fn matrix(names: &[String], edges: &[LearnedEdge]) -> String {
     let n = names.len();
@@ -242,10 +214,12 @@ fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
             Some(Sign::Negative) => ("#d55e00", "tee"),
             Some(Sign::Mixed) | None => ("#4c566a", "normal"),
         };
-        let tooltip = match edge.effect {
-            Some(effect) => format!("effect {effect:.4}"),
-            None => format!("score {:.4}", edge.score),
+        let tooltip = match (edge.effect, edge.kind) {
+            (Some(effect), Some(kind)) => format!("{}, effect {effect:.4}", kind_word(kind)),
+            (Some(effect), None) => format!("effect {effect:.4}"),
+            (None, _) => format!("score {:.4}", edge.score),
         };
+        let head = if edge.is_undirected() { "none" } else { head };
         let _ = writeln!(
             out,
             "  {} -> {} [label=\"{weight:.2}\", penwidth={:.2}, color=\"{colour}\", arrowhead={head}, \
@@ -287,18 +261,32 @@ fn xml_number(number: f64) -> String {
     }
 }
 
+fn xml_type(attribute: &Attribute) -> &'static str {
+    match attribute {
+        Attribute::Number(..) => "double",
+        Attribute::Word(..) => "string",
+    }
+}
+
+fn xml_value(attribute: &Attribute, edge: &LearnedEdge) -> Option<String> {
+    match attribute {
+        Attribute::Number(_, of) => of(edge).map(xml_number),
+        Attribute::Word(_, of) => of(edge).map(ToOwned::to_owned),
+    }
+}
+
 fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml \
          xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n  \
-         <key id=\"label\" for=\"node\" attr.name=\"label\" attr.type=\"string\"/>\n  \
-         <key id=\"sign\" for=\"edge\" attr.name=\"sign\" attr.type=\"string\"/>\n",
+         <key id=\"label\" for=\"node\" attr.name=\"label\" attr.type=\"string\"/>\n",
     );
-    let attributes = used(edges);
-    for (name, _) in &attributes {
+    let attributes = Attribute::used(edges);
+    for attribute in &attributes {
+        let (name, kind) = (attribute.name(), xml_type(attribute));
         let _ = writeln!(
             out,
-            "  <key id=\"{name}\" for=\"edge\" attr.name=\"{name}\" attr.type=\"double\"/>"
+            "  <key id=\"{name}\" for=\"edge\" attr.name=\"{name}\" attr.type=\"{kind}\"/>"
         );
     }
     out.push_str("  <graph id=\"learned\" edgedefault=\"directed\">\n");
@@ -312,14 +300,14 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
     for (idx, edge) in edges.iter().enumerate() {
         let _ = write!(
             out,
-            "    <edge id=\"e{idx}\" source=\"n{}\" target=\"n{}\"><data key=\"sign\">{}</data>",
+            "    <edge id=\"e{idx}\" source=\"n{}\" target=\"n{}\"{}>",
             edge.source,
             edge.target,
-            sign_word(edge.sign)
+            if edge.is_undirected() { " directed=\"false\"" } else { "" },
         );
-        for (name, of) in &attributes {
-            if let Some(value) = of(edge) {
-                let _ = write!(out, "<data key=\"{name}\">{}</data>", xml_number(value));
+        for attribute in &attributes {
+            if let Some(value) = xml_value(attribute, edge) {
+                let _ = write!(out, "<data key=\"{}\">{value}</data>", attribute.name());
             }
         }
         out.push_str("</edge>\n");
@@ -331,12 +319,12 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
 fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<gexf xmlns=\"http://gexf.net/1.3\" \
-         version=\"1.3\">\n  <graph defaultedgetype=\"directed\">\n    <attributes class=\"edge\">\n      \
-         <attribute id=\"sign\" title=\"sign\" type=\"string\"/>\n",
+         version=\"1.3\">\n  <graph defaultedgetype=\"directed\">\n    <attributes class=\"edge\">\n",
     );
-    let attributes = used(edges);
-    for (name, _) in &attributes {
-        let _ = writeln!(out, "      <attribute id=\"{name}\" title=\"{name}\" type=\"double\"/>");
+    let attributes = Attribute::used(edges);
+    for attribute in &attributes {
+        let (name, kind) = (attribute.name(), xml_type(attribute));
+        let _ = writeln!(out, "      <attribute id=\"{name}\" title=\"{name}\" type=\"{kind}\"/>");
     }
     out.push_str("    </attributes>\n    <nodes>\n");
     for (idx, name) in names.iter().enumerate() {
@@ -346,15 +334,14 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
     for (idx, (edge, weight)) in edges.iter().zip(weights(edges)).enumerate() {
         let _ = write!(
             out,
-            "      <edge id=\"{idx}\" source=\"{}\" target=\"{}\" weight=\"{weight}\"><attvalues>\
-             <attvalue for=\"sign\" value=\"{}\"/>",
+            "      <edge id=\"{idx}\" source=\"{}\" target=\"{}\" weight=\"{weight}\"{}><attvalues>",
             edge.source,
             edge.target,
-            sign_word(edge.sign)
+            if edge.is_undirected() { " type=\"undirected\"" } else { "" },
         );
-        for (name, of) in &attributes {
-            if let Some(value) = of(edge) {
-                let _ = write!(out, "<attvalue for=\"{name}\" value=\"{}\"/>", xml_number(value));
+        for attribute in &attributes {
+            if let Some(value) = xml_value(attribute, edge) {
+                let _ = write!(out, "<attvalue for=\"{}\" value=\"{value}\"/>", attribute.name());
             }
         }
         out.push_str("</attvalues></edge>\n");
@@ -366,11 +353,12 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
 /// What is known of an edge, without its ends; an infinite score is null, which JSON needs.
 fn attributes_json(edge: &LearnedEdge) -> Map<String, Value> {
     let mut object = Map::new();
-    object.insert("sign".into(), sign_word(edge.sign).into());
-    for (name, of) in ATTRIBUTES {
-        if let Some(value) = of(edge) {
-            object.insert(name.into(), json!(value));
-        }
+    for attribute in Attribute::used(std::slice::from_ref(edge)) {
+        let value = match attribute {
+            Attribute::Number(_, of) => of(edge).map(|number| json!(number)),
+            Attribute::Word(_, of) => of(edge).map(|word| json!(word)),
+        };
+        object.insert(attribute.name().into(), value.into());
     }
     object
 }
@@ -419,6 +407,7 @@ fn pretty(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use driftgraph_core::fitted::edges::{Direction, EdgeKind};
 
     fn edges() -> Vec<LearnedEdge> {
         let edge = |source, target, probability, effect: f64| LearnedEdge {
@@ -430,12 +419,17 @@ mod tests {
             sign: Some(if effect > 0.0 { Sign::Positive } else { Sign::Negative }),
             effect: Some(effect),
             strength: Some(effect),
-            noise_effect: None,
-            probability_instantaneous: None,
-            effect_instantaneous: None,
+            interval: Some([effect - 0.5, effect + 0.5]),
             disagreement: Some(0.0),
+            kind: Some(EdgeKind::Lagged),
+            ..LearnedEdge::default()
         };
-        vec![edge(0, 1, 0.75, 2.0), edge(1, 1, 0.5, -1.0)]
+        let link = LearnedEdge {
+            kind: Some(EdgeKind::WithinStep),
+            direction: Direction::Either,
+            ..edge(1, 0, 0.5, -0.25)
+        };
+        vec![edge(0, 1, 0.75, 2.0), edge(1, 1, 0.5, -1.0), link]
     }
 
     fn text(format: GraphFormat) -> String {
@@ -445,11 +439,30 @@ mod tests {
     #[test]
     fn lists_and_matrices_carry_names() {
         let list = text(GraphFormat::Csv);
-        assert!(list.starts_with("source,target,probability,score,probability_lagged,effect,strength,sign,disagreement\n\"a \"\"1\"\" <&>\",b,0.75,inf,0.75,2,2,+,0\n"), "{list}");
+        assert!(list.starts_with("source,target,probability,score,probability_lagged,effect,strength,sign,disagreement,\
+            kind,direction,effect_low,effect_high\n\"a \"\"1\"\" <&>\",b,0.75,inf,0.75,2,2,+,0,lagged,forward,1.5,2.5\n"), "{list}");
+        assert!(list.contains(",within-step,either,-0.75,0.25\n"), "{list}");
         assert_eq!(
             text(GraphFormat::Matrix),
-            "source,\"a \"\"1\"\" <&>\",b\n\"a \"\"1\"\" <&>\",0,0.75\nb,0,0.5\n"
+            "source,\"a \"\"1\"\" <&>\",b\n\"a \"\"1\"\" <&>\",0,0.75\nb,0.5,0.5\n"
         );
+    }
+
+    #[test]
+    fn a_link_without_a_direction_has_no_head_anywhere() {
+        let lines = |format| {
+            let text = text(format);
+            text.lines().map(ToOwned::to_owned).collect::<Vec<_>>()
+        };
+        let marked =
+            |format, mark: &str| lines(format).iter().filter(|line| line.contains(mark)).count();
+        assert_eq!(marked(GraphFormat::Dot, "arrowhead=none"), 1);
+        assert_eq!(marked(GraphFormat::GraphMl, "target=\"n0\" directed=\"false\""), 1);
+        assert_eq!(marked(GraphFormat::Gexf, "type=\"undirected\""), 1);
+        for format in [GraphFormat::Json, GraphFormat::Cytoscape] {
+            assert_eq!(marked(format, "\"direction\": \"either\""), 1);
+            assert_eq!(marked(format, "\"kind\": \"within-step\""), 1);
+        }
     }
 
     #[test]

@@ -236,6 +236,27 @@ pub enum Problem {
         /// The cell.
         text: String,
     },
+    /// A list of scored edges where true ones were asked for.
+    #[error(
+        "{} holds {found}, where a list of true edges has 1 or 0: these are scored edges, and nothing says \
+         which of them are true",
+        column.as_ref().map_or("the matrix".to_owned(), |name| format!("the column `{name}`"))
+    )]
+    NotATruth {
+        /// The column of scores; `None` for a matrix.
+        column: Option<String>,
+        /// The first number that is neither.
+        found: f64,
+    },
+    /// A list of edges where probabilities were asked for.
+    #[error(
+        "the list gives {}, but no column `probability`: nothing says how sure each edge is",
+        column.as_ref().map_or("bare edges".to_owned(), |name| format!("a column `{name}`"))
+    )]
+    NoProbabilities {
+        /// The column of scores, where there is one.
+        column: Option<String>,
+    },
     /// An edge of a variable that does not exist.
     #[error("`{name}` is not one of the variables {}", list(known))]
     UnknownVariable {
@@ -337,6 +358,13 @@ impl Problem {
                  or a square matrix with names"
             }
             Self::NotAScore { .. } => "give the score as a number, or leave the edge out",
+            Self::NotATruth { .. } => {
+                "list the true edges alone, as `source,target`, or with a weight of 1 for an edge and 0 for none"
+            }
+            Self::NoProbabilities { .. } => {
+                "give `source,target,probability` with numbers from 0 (forbidden) to 1 (required); \
+                 edges that are certain can be given with `--require A->B`"
+            }
             Self::MatrixNames { .. } => "put rows and columns into the same order",
             Self::NoOrientation => {
                 "pass `--orientation source-rows` or `--orientation target-rows`"

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::fitted::edges::LearnedEdge;
+use driftgraph_core::fitted::edges::{LearnedEdge, expected_edges};
 use driftgraph_core::fitted::model::ModelDescription;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::objective::elbo::ElboTerms;
@@ -161,7 +161,7 @@ impl RunRecord {
     /// Σ of the probabilities of edges, where they have such.
     pub fn expected(edges: &[LearnedEdge]) -> Option<f64> {
         let some = edges.iter().any(|edge| edge.probability.is_some());
-        some.then(|| edges.iter().filter_map(|edge| edge.probability).sum())
+        some.then(|| expected_edges(edges))
     }
 }
 

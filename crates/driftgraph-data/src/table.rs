@@ -73,6 +73,11 @@ impl Table {
         self
     }
 
+    /// The columns with their names, in order.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.columns.iter().map(|(name, column)| (name.as_str(), column))
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())

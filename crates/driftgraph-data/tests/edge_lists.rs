@@ -44,8 +44,47 @@ fn bare_edges_are_certain_and_zeros_are_no_edges() {
     let truth = read("cause,effect,sign\na,b,+\nb,c,-\n");
     assert_eq!(truth.score_name, None);
     assert_eq!(truth.graph(&names("c b a")).unwrap().edges().collect::<Vec<_>>(), [(1, 0), (2, 1)]);
-    let weighted = read("source,target,weight\na,b,0\nb,a,-2\n");
+    let weighted = read("source,target,weight\na,b,0\nb,a,-1\n");
     assert_eq!(weighted.graph(&names("a b")).unwrap().edges().collect::<Vec<_>>(), [(1, 0)]);
+}
+
+#[test]
+fn scored_edges_are_no_truth() {
+    let scored = read("source,target,probability,score\na,b,1,7\nb,a,0.25,-1\n");
+    let refused = scored.graph(&names("a b")).unwrap_err();
+    assert_eq!(refused, Problem::NotATruth { column: Some("probability".into()), found: 0.25 });
+    assert_eq!(
+        refused.to_string(),
+        "the column `probability` holds 0.25, where a list of true edges has 1 or 0: these are scored \
+         edges, and nothing says which of them are true"
+    );
+    let folder = Folder::new();
+    let path = folder.file("matrix.csv", ",a,b\na,0,0.5\nb,0.25,1\n");
+    let matrix = read_edges(&path, Some(Orientation::SourceRows)).unwrap();
+    let refused = Problem::NotATruth { column: None, found: 0.5 };
+    assert_eq!(matrix.graph(&names("a b")).unwrap_err(), refused);
+}
+
+#[test]
+fn only_probabilities_make_a_prior() {
+    let sure = read("source,target,probability\na,b,0.75\n");
+    assert_eq!(sure.probabilities().unwrap().collect::<Vec<_>>(), [("a", "b", 0.75)]);
+    let refused = |text: &str| read(text).probabilities().err().unwrap();
+    assert_eq!(refused("source,target\na,b\n"), Problem::NoProbabilities { column: None });
+    let scored = Problem::NoProbabilities { column: Some("score".into()) };
+    assert_eq!(refused("source,target,score\na,b,0.5\n"), scored);
+}
+
+#[test]
+fn a_link_without_a_direction_counts_both_ways_unless_both_are_listed() {
+    let header = "source,target,probability,score,direction";
+    let once = read(format!("{header}\na,b,0.75,3,either\nb,c,0.5,1,forward\n"));
+    let scores = once.scores(&names("a b c")).unwrap();
+    assert_eq!((scores.score(0, 1), scores.score(1, 0)), (0.75, 0.75));
+    assert_eq!((scores.score(1, 2), scores.score(2, 1)), (0.5, 0.0));
+    assert_eq!(once.ranking(&names("a b c")).unwrap().score(1, 0), 3.0);
+    let both = read(format!("{header}\na,b,0.75,3,either\nb,a,0.7,2,either\n"));
+    assert_eq!(both.scores(&names("a b")).unwrap().score(1, 0), 0.7);
 }
 
 #[test]

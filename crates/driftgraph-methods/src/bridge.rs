@@ -352,8 +352,8 @@ fn remarks(ensemble: &EnsembleFit, selection: Option<&Selection>) -> Vec<String>
     }
     let settings = ensemble.members()[0].trainer().settings().get();
     if settings.instantaneous && settings.innovations == InnovationLaw::Gaussian {
-        let remark = "effects within a step count in both directions: `probability_lagged` tells them \
-                      apart, and a smaller `--step-size` may do without them";
+        let remark = "links within a step have no direction: `kind` tells them from lagged edges, and a smaller \
+                      `--step-size` may do without them";
         remarks.push(remark.to_owned());
     }
     let n_undone: u64 = ensemble.members().iter().map(|fit| fit.state().n_undone).sum();

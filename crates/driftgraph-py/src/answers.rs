@@ -6,7 +6,8 @@ use driftgraph_core::fitted::forecast::SeriesForecast;
 use driftgraph_core::fitted::impute::ImputedSeries;
 use driftgraph_core::fitted::intervene::InterventionEffect;
 use driftgraph_core::fitted::simulate::SimulatedPaths;
-use driftgraph_data::graph_formats::sign_word;
+use driftgraph_data::graph_formats::edge_table;
+use driftgraph_data::table::Column;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,45 +26,20 @@ pub(crate) fn bands<'py>(py: Python<'py>, bands: &Bands) -> PyResult<Bound<'py, 
     Ok(answer)
 }
 
-/// A column that only some models have.
-type Optional = (&'static str, fn(&LearnedEdge) -> Option<f64>);
-
-/// Columns of the table of edges, names for positions.
+/// Columns of the table of edges, as `edges.csv` has them.
 pub(crate) fn edges<'py>(
     py: Python<'py>,
     names: &[String],
     edges: &[LearnedEdge],
 ) -> PyResult<Bound<'py, PyDict>> {
     let answer = PyDict::new(py);
-    let name = |of: fn(&LearnedEdge) -> usize| -> Vec<&str> {
-        edges.iter().map(|edge| names[of(edge)].as_str()).collect()
-    };
-    answer.set_item("source", name(|edge| edge.source))?;
-    answer.set_item("target", name(|edge| edge.target))?;
-    let numbers = |of: &dyn Fn(&LearnedEdge) -> f64| {
-        edges.iter().map(of).collect::<Vec<f64>>().into_pyarray(py)
-    };
-    answer.set_item("probability", numbers(&|edge| edge.probability.unwrap_or(f64::NAN)))?;
-    answer.set_item("score", numbers(&|edge| edge.score))?;
-    answer.set_item(
-        "probability_lagged",
-        numbers(&|edge| edge.probability_lagged.unwrap_or(f64::NAN)),
-    )?;
-    answer.set_item("effect", numbers(&|edge| edge.effect.unwrap_or(f64::NAN)))?;
-    answer.set_item("strength", numbers(&|edge| edge.strength.unwrap_or(f64::NAN)))?;
-    let signs: Vec<&str> = edges.iter().map(|edge| sign_word(edge.sign)).collect();
-    answer.set_item("sign", signs)?;
-    let optional: [Optional; 3] = [
-        ("noise_effect", |edge| edge.noise_effect),
-        ("probability_instantaneous", |edge| edge.probability_instantaneous),
-        ("effect_instantaneous", |edge| edge.effect_instantaneous),
-    ];
-    for (column, of) in optional {
-        if edges.iter().any(|edge| of(edge).is_some()) {
-            answer.set_item(column, numbers(&|edge| of(edge).unwrap_or(f64::NAN)))?;
+    for (name, column) in edge_table(names, edges).columns() {
+        match column {
+            Column::Text(texts) => answer.set_item(name, texts)?,
+            Column::Whole(numbers) => answer.set_item(name, numbers.clone().into_pyarray(py))?,
+            Column::Number(numbers) => answer.set_item(name, numbers.clone().into_pyarray(py))?,
         }
     }
-    answer.set_item("disagreement", numbers(&|edge| edge.disagreement.unwrap_or(f64::NAN)))?;
     Ok(answer)
 }
 

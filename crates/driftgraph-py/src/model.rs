@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use driftgraph_core::fitted::GraphChoice;
-use driftgraph_core::fitted::edges::feedback_loops;
+use driftgraph_core::fitted::edges::{directed_graph, feedback_loops};
 use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTimes};
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTimes};
 use driftgraph_core::fitted::intervention::Interventions;
@@ -203,7 +203,9 @@ impl Model {
     /// Groups of variables that all reach each other over edges of at least this probability.
     fn feedback_loops(&self, threshold: f64) -> Vec<Vec<String>> {
         let names = self.run.model.variables();
-        let loops = feedback_loops(&self.run.model.graph(threshold));
+        let mut edges = self.run.model.edges();
+        edges.retain(|edge| edge.is_at_least(threshold));
+        let loops = feedback_loops(&directed_graph(names.len(), &edges));
         let named = |group: &Vec<usize>| group.iter().map(|&idx| names[idx].clone()).collect();
         loops.iter().map(named).collect()
     }
@@ -213,6 +215,10 @@ impl Model {
         let format = one_of("format", format, &GraphFormat::ALL.map(|one| (one.name(), one)))?;
         let mut edges = py.detach(|| self.run.model.edges());
         edges.retain(|edge| edge.is_at_least(threshold));
+        // A link without a direction is one line of a list, and two cells of a matrix.
+        if format != GraphFormat::Matrix {
+            edges.retain(|edge| !edge.mirrored);
+        }
         Ok(graph_text(self.run.model.variables(), &edges, format))
     }
 

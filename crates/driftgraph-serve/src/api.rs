@@ -226,7 +226,7 @@ async fn file(
             let shown = shown(&app, name).await?;
             aside(move || {
                 let mut edges = shown.run.model.edges();
-                edges.retain(|edge| edge.is_at_least(0.5));
+                edges.retain(|edge| edge.is_at_least(0.5) && !edge.mirrored);
                 Ok(graph_text(shown.run.model.variables(), &edges, GraphFormat::GraphMl))
             })
             .await?

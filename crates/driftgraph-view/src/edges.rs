@@ -1,7 +1,8 @@
 //! The learned edges as a report shows them, and as files it carries.
 
-use driftgraph_core::SignatureGraph;
-use driftgraph_core::fitted::edges::{LearnedEdge, Sign, feedback_loops};
+use driftgraph_core::fitted::edges::{
+    LearnedEdge, Sign, directed_graph, expected_edges, feedback_loops, links,
+};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_report::view::{Download, EdgeView, GraphView, ScoreView, SelectionView};
 use driftgraph_report::{
@@ -42,15 +43,13 @@ pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView
         Some(_) => rounded(cut.unwrap_or(0.0), 2).max(LEAST_THRESHOLD),
         None => THRESHOLD,
     };
-    let mut probable = SignatureGraph::empty(n);
-    for edge in learned.iter().filter(|edge| edge.is_at_least(THRESHOLD)) {
-        probable.set_edge(edge.source, edge.target, true);
-    }
+    let probable = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD));
+    let probable = directed_graph(n, probable);
     let mut view = GraphView {
         positions: Vec::new(),
         orders: matrix_orders(n, &edges),
         feedback_loops: feedback_loops(&probable),
-        expected_edges: learned.iter().filter_map(|edge| edge.probability).sum(),
+        expected_edges: expected_edges(learned),
         variables: names.to_vec(),
         score,
         listed_from,
@@ -122,8 +121,9 @@ pub(crate) fn downloads(
 ) -> Result<Vec<Download>, ReportError> {
     let all = learned.len() <= MOST_CARRIED;
     let table = &learned[..learned.len().min(MOST_CARRIED)];
-    let n_probable = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD)).count();
-    let probable = &learned[..n_probable.min(MOST_CARRIED)];
+    let mut probable = links(learned);
+    probable.retain(|edge| edge.is_at_least(THRESHOLD));
+    probable.truncate(MOST_CARRIED);
     let download = |file: &str, media_type: &str, note: String, text: String| Download {
         file: file.to_owned(),
         media_type: media_type.to_owned(),
@@ -144,7 +144,7 @@ pub(crate) fn downloads(
                 "{} probable edges, those of a variable on itself included, for Cytoscape, Gephi or yEd",
                 probable.len()
             ),
-            graph_text(names, probable, GraphFormat::GraphMl),
+            graph_text(names, &probable, GraphFormat::GraphMl),
         ),
     ];
     if names.len() <= MOST_DRAWN {
@@ -161,7 +161,7 @@ fn picture(names: &[String], learned: &[LearnedEdge]) -> Result<String, ReportEr
     let full_scale = score.as_ref().map_or(1.0, |score| score.full_scale);
     let mut scores = vec![0.0; n * n];
     let mut signs = vec![EffectSign::Unknown; n * n];
-    for edge in learned {
+    for edge in learned.iter().filter(|edge| !edge.mirrored) {
         scores[edge.source * n + edge.target] = full_scale * share(edge, score.as_ref());
         signs[edge.source * n + edge.target] = effect_sign(edge.sign);
     }
@@ -169,7 +169,8 @@ fn picture(names: &[String], learned: &[LearnedEdge]) -> Result<String, ReportEr
     if learned.iter().any(|edge| edge.sign.is_some()) {
         edges.signs = Some(&signs);
     }
-    let mut shown = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD)).count();
+    let probable = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD) && !edge.mirrored);
+    let mut shown = probable.count();
     if let Some(score) = &score {
         edges.score_name = &score.name;
         shown = n;

@@ -5,15 +5,18 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use driftgraph_core::SignatureGraph;
+use driftgraph_core::fitted::edges::{EdgeKind, expected_edges, links};
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
+use driftgraph_data::graph_formats::sign_word;
 use driftgraph_data::summary::Summary;
 use driftgraph_run::{
     Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, Truth, fit, resume,
 };
 
 use crate::args::FitArgs;
+use crate::commands::graph::kind_cell;
 use crate::commands::{load_data, report, table};
 use crate::output::short;
 use crate::printer;
@@ -109,7 +112,7 @@ fn tell(args: &FitArgs, run: &FinishedRun) -> anyhow::Result<()> {
         Ending::Interrupted => "interrupted",
         Ending::OutOfTime => "stopped by the time budget",
     };
-    let expected = run.edges.iter().filter_map(|edge| edge.probability).sum();
+    let expected = expected_edges(&run.edges);
     let seconds = run.elapsed.as_secs_f64();
     printer::note(&format!("{how} after {seconds:.1} s; {} edges expected", short(expected)));
     for remark in &run.remarks {
@@ -131,10 +134,21 @@ fn tell(args: &FitArgs, run: &FinishedRun) -> anyhow::Result<()> {
 
 fn strongest_edges(run: &FinishedRun) -> String {
     let variables = run.model.variables();
-    let mut rows = table(&["source", "target", "probability"]);
-    for edge in run.edges.iter().take(SHOWN_EDGES) {
+    let shown = links(&run.edges);
+    let with_kind = shown.iter().any(|edge| edge.kind.is_some_and(|kind| kind != EdgeKind::Lagged));
+    let mut header = vec!["source", "target", "probability"];
+    if with_kind {
+        header.extend(["sign", "kind"]);
+    }
+    let mut rows = table(&header);
+    for edge in shown.iter().take(SHOWN_EDGES) {
+        let names = [edge.source, edge.target].map(|idx| variables[idx].clone());
         let probability = edge.probability.map_or_else(String::new, |p| format!("{p:.3}"));
-        rows.add_row([&variables[edge.source], &variables[edge.target], &probability]);
+        let mut cells = [names.to_vec(), vec![probability]].concat();
+        if with_kind {
+            cells.extend([sign_word(edge.sign).to_owned(), kind_cell(edge)]);
+        }
+        rows.add_row(cells);
     }
     format!("the strongest edges:\n{}", rows.trim_fmt())
 }

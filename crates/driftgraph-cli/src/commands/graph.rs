@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use driftgraph_core::SignatureGraph;
-use driftgraph_core::fitted::edges::{LearnedEdge, feedback_loops};
-use driftgraph_data::graph_formats::{GraphFormat, graph_text, sign_word};
+use driftgraph_core::fitted::edges::{
+    EdgePart, EdgeParts, LearnedEdge, directed_graph, feedback_loops,
+};
+use driftgraph_data::graph_formats::{GraphFormat, graph_text, kind_word, sign_word};
 use driftgraph_run::pictures::graph_picture;
 use serde_json::json;
 
@@ -12,8 +13,7 @@ use crate::asking::with_run;
 use crate::commands::table;
 use crate::endings::graph_format;
 use crate::model_args::GraphArgs;
-use crate::output::{count, short, write_file};
-
+use crate::output::{count, short, short_or_dash, write_file};
 use crate::printer;
 
 /// Feedback loops shown on the terminal.
@@ -34,6 +34,10 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
     };
     let (names, edges) = with_run(&args.run, |run| {
         let mut edges = run.model.edges();
+        // A link without a direction is one line of a list, and two cells of a matrix.
+        if format != Some(GraphFormat::Matrix) {
+            edges.retain(|edge| !edge.mirrored);
+        }
         if let Some(k) = args.top {
             edges.truncate(k);
         } else {
@@ -42,7 +46,7 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
         }
         Ok((run.model.variables().to_vec(), edges))
     })?;
-    let loops = feedback_loops(&graph_of(names.len(), &edges));
+    let loops = feedback_loops(&directed_graph(names.len(), &edges));
     if let Some(file) = &args.svg {
         let title = match args.top {
             Some(_) => format!("The {} most probable edges", edges.len()),
@@ -75,12 +79,6 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn graph_of(n: usize, edges: &[LearnedEdge]) -> SignatureGraph {
-    let mut graph = SignatureGraph::empty(n);
-    edges.iter().for_each(|edge| graph.set_edge(edge.source, edge.target, true));
-    graph
-}
-
 fn json_text(
     names: &[String],
     edges: &[LearnedEdge],
@@ -103,38 +101,55 @@ fn json_text(
 
 fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     let with_noise = edges.iter().any(|edge| edge.noise_effect.is_some());
-    let with_instant = edges.iter().any(|edge| edge.probability_instantaneous.is_some());
-    let mut header = vec!["source", "target", "probability", "sign", "effect", "strength"];
-    if with_noise {
-        header.push("effect on noise");
-    }
-    if with_instant {
-        header.extend(["within a step", "effect within a step"]);
+    let with_parts = edges.iter().any(|edge| edge.parts.is_some());
+    let with_intervals = edges.iter().any(|edge| edge.interval.is_some());
+    let mut header = vec!["source", "target", "probability"];
+    header.extend(with_parts.then_some("kind"));
+    header.extend(["sign", "effect"]);
+    header.extend(with_intervals.then_some("90 %"));
+    header.push("strength");
+    header.extend(with_noise.then_some("effect on noise"));
+    if with_parts {
+        header.extend(["lagged", "within a step"]);
     }
     header.push("disagreement");
     let mut rows = table(&header);
-    let optional = |number: Option<f64>| number.map_or("-".to_owned(), short);
     for edge in edges {
         let mut cells = vec![
             names[edge.source].clone(),
             names[edge.target].clone(),
             edge.probability.map_or_else(String::new, |p| format!("{p:.3}")),
-            sign_word(edge.sign).to_owned(),
-            optional(edge.effect),
-            optional(edge.strength),
         ];
-        if with_noise {
-            cells.push(optional(edge.noise_effect));
+        cells.extend(with_parts.then(|| kind_cell(edge)));
+        cells.extend([sign_word(edge.sign).to_owned(), short_or_dash(edge.effect)]);
+        cells.extend(with_intervals.then(|| interval(edge.interval)));
+        cells.push(short_or_dash(edge.strength));
+        cells.extend(with_noise.then(|| short_or_dash(edge.noise_effect)));
+        if with_parts {
+            let part = |of: fn(&EdgeParts) -> &EdgePart| {
+                edge.parts.as_ref().map_or("-".to_owned(), |parts| part_cell(of(parts)))
+            };
+            cells.extend([part(|parts| &parts.lagged), part(|parts| &parts.within_step)]);
         }
-        if with_instant {
-            let within = edge.probability_instantaneous;
-            cells.push(within.map_or("-".to_owned(), |p| format!("{p:.3}")));
-            cells.push(optional(edge.effect_instantaneous));
-        }
-        cells.push(optional(edge.disagreement));
+        cells.push(short_or_dash(edge.disagreement));
         rows.add_row(cells);
     }
     rows.trim_fmt()
+}
+
+/// Which part carries an edge, and whether it has a direction.
+pub(crate) fn kind_cell(edge: &LearnedEdge) -> String {
+    let word = edge.kind.map_or("", kind_word);
+    if edge.is_undirected() { format!("{word}, either way") } else { word.to_owned() }
+}
+
+/// Probability and effect of one part.
+fn part_cell(part: &EdgePart) -> String {
+    format!("{:.3}: {}", part.probability, short(part.effect))
+}
+
+fn interval(bounds: Option<[f64; 2]>) -> String {
+    bounds.map_or("-".to_owned(), |[low, high]| format!("{} to {}", short(low), short(high)))
 }
 
 fn tell_loops(names: &[String], loops: &[Vec<usize>]) {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use driftgraph_core::fitted::score::{GraphMetrics, MetricOptions, SelfEdges, graph_metrics};
 use driftgraph_core::{CoreError, EdgeScores, SignatureGraph};
 use driftgraph_data::edges::{EdgeTable, read_edges};
@@ -20,7 +21,8 @@ pub(crate) fn run(args: &ScoreArgs) -> anyhow::Result<ExitCode> {
     let variables = all_variables(&edges, &truth)?;
     tell_missing_pairs(&edges, variables.len());
     let (scores, ranking) = (edges.scores(&variables)?, edges.ranking(&variables)?);
-    let graph = truth.graph(&variables)?;
+    let cannot = || format!("cannot use the truth in `{}`", args.truth.display());
+    let graph = truth.graph(&variables).with_context(cannot)?;
     let metrics = |self_edges: SelfEdges| {
         let options = MetricOptions {
             threshold: args.threshold,

@@ -1,30 +1,87 @@
 //! Edges of a model: how sure, which sign, how strong; and the feedback loops among them.
 
-use super::dynamics::Dynamics;
-use super::model::{EdgeLogOdds, FittedModel, ModelPart, sigmoids};
-use crate::SignatureGraph;
-use rayon::prelude::*;
+mod effects;
+mod loops;
 
-/// Most states over which derivatives are averaged.
-const MOST_STATES: usize = 256;
-/// Share of visited states in which a derivative must have the sign of its mean to be called so.
-const CLEAR_SIGN: f64 = 0.75;
+use super::model::{EdgeLogOdds, FittedModel, sigmoids};
+use crate::SignatureGraph;
+use crate::numeric::real::Real;
+use effects::UserEffects;
+
+pub(super) use effects::MeanEffects;
+pub use loops::{directed_graph, feedback_loops};
+
+/// A part of this probability or more carries an edge.
+const CARRIES: f64 = 0.5;
 
 /// Whether more of the source means more or less growth of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sign {
-    /// Faster growth.
+    /// Faster growth; within a step, a move in the same direction.
     Positive,
-    /// Slower growth.
+    /// Slower growth; within a step, a move in the opposite direction.
     Negative,
     /// Different in different states, or none.
     Mixed,
 }
 
+/// Which part of the process carries an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EdgeKind {
+    /// The source enters the drift or the noise of the target: it acts through time.
+    Lagged,
+    /// Source and target move together within a step.
+    WithinStep,
+    /// One and the other.
+    Both,
+}
+
+/// Which way an edge goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From source to target.
+    #[default]
+    Forward,
+    /// From target to source: the data speak for the edge in the other direction alone.
+    Backward,
+    /// The data cannot tell: normal innovations move together in the same way from either side.
+    Either,
+}
+
+/// One part of an edge: how sure, and what it does if it exists.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct EdgePart {
+    /// Its probability; within a step that of a link in either direction, where none can be told.
+    pub probability: f64,
+    /// Sign of its effect.
+    pub sign: Sign,
+    /// Its mean effect, in the user's units.
+    pub effect: f64,
+    /// The same in deviations of target and source.
+    pub strength: f64,
+    /// Where the effect lies with a probability of 90 %, given that the edge exists.
+    ///
+    /// From the posterior of linear effects and from how far members lie apart; `None` where the model
+    /// knows neither, because one network has learned the effect alone.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// Both parts of an edge.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct EdgeParts {
+    /// On the drift: the target's unit per unit of time and of the source.
+    pub lagged: EdgePart,
+    /// Within a step: the target's unit per unit of the source.
+    pub within_step: EdgePart,
+}
+
 /// What a method says of one edge; effects are those the edge has if it exists.
 ///
-/// Every method has a score; what else it can say differs from method to method.
+/// Every method has a score; what else it can say differs from method to method. Sign, effect, strength and interval are those of the part that carries the edge; where both parts do, of
+/// the part that the data speak for more.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct LearnedEdge {
     /// Position of the source.
@@ -37,20 +94,32 @@ pub struct LearnedEdge {
     pub score: f64,
     /// Probability of a lagged influence: on drift or noise.
     pub probability_lagged: Option<f64>,
-    /// Sign of the effect on the drift.
+    /// Sign of the effect.
     pub sign: Option<Sign>,
-    /// Mean partial derivative of the target's drift: its unit per unit of time and of the source.
+    /// Lagged: mean partial derivative of the target's drift, its unit per unit of time and of the source.
+    /// Within a step: change of the target per change of the source.
     pub effect: Option<f64>,
     /// The same in deviations of target and source, to compare effects with each other.
     pub strength: Option<f64>,
+    /// Where the effect lies with a probability of 90 %, see [`EdgePart::interval`].
+    pub interval: Option<[f64; 2]>,
     /// Mean relative change of the target's noise per unit of the source, where noise has edges.
     pub noise_effect: Option<f64>,
-    /// Probability of an influence within a step, where the model has such effects.
+    /// Probability of an influence within a step in this direction, where the model has such effects.
     pub probability_instantaneous: Option<f64>,
-    /// Change of the target within a step per change of the source, in their own units.
+    /// Change of the target within a step per change of the source, if the model has it in this direction.
     pub effect_instantaneous: Option<f64>,
     /// Deviation of the lagged log-odds over fits with different seeds.
     pub disagreement: Option<f64>,
+    /// Which part carries the edge, where a method tells parts apart.
+    pub kind: Option<EdgeKind>,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Whether the edge between the same variables in the other direction says all of this already: a link
+    /// within a step is one link, and has two rows only because there is one for every pair.
+    pub mirrored: bool,
+    /// Both parts, where the model has effects within a step.
+    pub parts: Option<Box<EdgeParts>>,
 }
 
 impl LearnedEdge {
@@ -58,16 +127,21 @@ impl LearnedEdge {
     pub fn is_at_least(&self, probability: f64) -> bool {
         self.probability.is_some_and(|own| own >= probability)
     }
+
+    /// Whether it is a link without a direction.
+    pub fn is_undirected(&self) -> bool {
+        self.direction == Direction::Either
+    }
 }
 
-/// Effects of all edges, `[source, target]`, as they would be if the edge existed.
-pub(super) struct MeanEffects {
-    /// In increment scales per model time and deviation of the source.
-    pub(super) drift: Vec<f64>,
-    /// Derivative of the log diffusion per deviation of the source.
-    pub(super) noise: Option<Vec<f64>>,
-    /// Share of states in which the drift's derivative is positive, and negative.
-    pub(super) signs: Vec<(f64, f64)>,
+/// Edges without those that say again what the edge in the other direction says.
+pub fn links(edges: &[LearnedEdge]) -> Vec<LearnedEdge> {
+    edges.iter().filter(|edge| !edge.mirrored).cloned().collect()
+}
+
+/// Sum of the probabilities of all edges, those without a direction counted once.
+pub fn expected_edges(edges: &[LearnedEdge]) -> f64 {
+    edges.iter().filter(|edge| !edge.mirrored).filter_map(|edge| edge.probability).sum()
 }
 
 impl FittedModel {
@@ -75,30 +149,41 @@ impl FittedModel {
     pub fn edges(&self) -> Vec<LearnedEdge> {
         let n = self.n_variables();
         let probabilities = self.edge_probabilities();
-        let EdgeLogOdds { lagged, instant } = self.log_odds();
-        let (lagged, instant) = (sigmoids(&lagged), instant.as_deref().map(sigmoids));
+        let odds = self.log_odds();
+        let own = odds.instant.as_deref().map(sigmoids);
         let disagreement = self.disagreement();
         let effects = self.effects();
-        let ranked = self.edge_scores().ranked().into_iter();
-        ranked
-            .map(|(source, target, score)| {
-                let idx = source * n + target;
-                LearnedEdge {
-                    source,
-                    target,
-                    probability: Some(probabilities[idx]),
-                    score,
-                    probability_lagged: Some(lagged[idx]),
-                    sign: Some(effects.signs[idx]),
-                    effect: Some(effects.drift[idx]),
-                    strength: Some(effects.strength[idx]),
-                    noise_effect: effects.noise.as_ref().map(|noise| noise[idx]),
-                    probability_instantaneous: instant.as_ref().map(|p| p[idx]),
-                    effect_instantaneous: effects.instant.as_ref().map(|effect| effect[idx]),
-                    disagreement: Some(disagreement[idx]),
-                }
-            })
-            .collect()
+        let scores = self.edge_scores();
+        let shapes = Shapes::new(&odds, scores.matrix(), self.tells_direction_within_steps());
+        let edge = |(source, target, score): (usize, usize, f64)| {
+            let idx = source * n + target;
+            let shape = shapes.of(idx);
+            let parts = shapes.parts(idx, &effects);
+            let leading = match shape.leads_within {
+                true => parts.as_ref().map_or(effects.lagged(idx), |parts| parts.within_step),
+                false => effects.lagged(idx),
+            };
+            LearnedEdge {
+                source,
+                target,
+                probability: Some(probabilities[idx]),
+                score,
+                probability_lagged: Some(odds.lagged[idx].sigmoid()),
+                sign: Some(leading.sign),
+                effect: Some(leading.effect),
+                strength: Some(leading.strength),
+                interval: leading.interval,
+                noise_effect: effects.noise.as_ref().map(|noise| noise[idx]),
+                probability_instantaneous: own.as_ref().map(|p| p[idx]),
+                effect_instantaneous: effects.within.as_ref().map(|effect| effect[idx].mean),
+                disagreement: Some(disagreement[idx]),
+                kind: Some(shape.kind),
+                direction: shape.direction,
+                mirrored: shapes.is_mirrored(idx),
+                parts,
+            }
+        };
+        scores.ranked().into_iter().map(edge).collect()
     }
 
     /// The graph of all edges of at least this probability.
@@ -107,192 +192,107 @@ impl FittedModel {
         SignatureGraph::from_matrix(self.n_variables(), edges)
             .expect("there is one probability per pair of variables")
     }
+}
 
-    /// Effects in the user's units, averaged over members and visited states.
-    fn effects(&self) -> UserEffects {
-        let n = self.n_variables();
-        let dynamics = Dynamics::of(self);
-        let visited = self.visited_states();
-        let all: Vec<MeanEffects> = (dynamics.par_iter().zip(&visited))
-            .map(|(one, states)| one.mean_effects(states))
-            .collect();
-        let share = 1.0 / all.len() as f64;
-        let mean = |of: &dyn Fn(&MeanEffects) -> f64| share * all.iter().map(of).sum::<f64>();
-        let scales = self.standardizer().scales();
-        let mut out = UserEffects {
-            drift: Vec::new(),
-            strength: Vec::new(),
-            signs: Vec::new(),
-            noise: all[0].noise.as_ref().map(|_| Vec::new()),
-            instant: None,
+/// Kind and direction of every edge, from the log-odds of both its parts.
+struct Shapes<'a> {
+    n: usize,
+    odds: &'a EdgeLogOdds,
+    scores: &'a [f64],
+    /// Whether the law of the innovations can tell which way an effect within a step goes.
+    tells_direction: bool,
+}
+
+/// Kind and direction of one edge.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    kind: EdgeKind,
+    direction: Direction,
+    /// Whether the part within a step has more evidence behind it, among those that carry the edge.
+    leads_within: bool,
+}
+
+impl<'a> Shapes<'a> {
+    fn new(odds: &'a EdgeLogOdds, scores: &'a [f64], tells_direction: bool) -> Self {
+        Self { n: odds.lagged.len().isqrt(), odds, scores, tells_direction }
+    }
+
+    fn reverse(&self, idx: usize) -> usize {
+        (idx % self.n) * self.n + idx / self.n
+    }
+
+    fn of(&self, idx: usize) -> Shape {
+        let lagged = self.odds.lagged[idx];
+        let Some(instant) = &self.odds.instant else {
+            let (kind, direction) = (EdgeKind::Lagged, Direction::Forward);
+            return Shape { kind, direction, leads_within: false };
         };
-        for idx in 0..n * n {
-            let (source, target) = (idx / n, idx % n);
-            let (unit, time_unit) = dynamics[0].drift_unit(target);
-            let raw = mean(&|one| one.drift[idx]);
-            out.drift.push(raw * unit / (time_unit * scales[source]));
-            out.strength.push(raw * unit / (time_unit * scales[target]));
-            let positive = mean(&|one| one.signs[idx].0);
-            let negative = mean(&|one| one.signs[idx].1);
-            out.signs.push(match (positive >= CLEAR_SIGN, negative >= CLEAR_SIGN) {
-                (true, _) => Sign::Positive,
-                (_, true) => Sign::Negative,
-                _ => Sign::Mixed,
-            });
-            if let Some(noise) = &mut out.noise {
-                let raw = mean(&|one| one.noise.as_ref().map_or(0.0, |noise| noise[idx]));
-                noise.push(raw / scales[source]);
-            }
-        }
-        out.instant = dynamics[0].instant_effects().map(|_| {
-            let members = dynamics.iter().filter_map(Dynamics::instant_effects);
-            let mut sum = vec![0.0; n * n];
-            for effects in members {
-                sum.iter_mut().zip(effects).for_each(|(sum, effect)| *sum += share * effect);
-            }
-            sum
-        });
-        out
-    }
-
-    /// Standardised states that the series have visited, `[state, variable]`, by member.
-    fn visited_states(&self) -> Vec<Vec<f64>> {
-        let d = self.n_variables();
-        let some = |states: &[f64]| -> Vec<f64> {
-            if states.is_empty() {
-                // Nothing is known of where the process goes: its usual state.
-                return vec![0.0; d];
-            }
-            let every = (states.len() / d).div_ceil(MOST_STATES).max(1);
-            states.chunks_exact(d).step_by(every).flatten().copied().collect()
+        let within = instant[idx].max(instant[self.reverse(idx)]);
+        let way = self.way(instant, idx);
+        let carried = |odds: f64| odds.sigmoid() >= CARRIES;
+        // An influence that is told to go the other way is none of this edge.
+        let carried_within = way != Direction::Backward && carried(within);
+        let kind = match (carried(lagged), carried_within) {
+            (true, true) => EdgeKind::Both,
+            (true, false) => EdgeKind::Lagged,
+            (false, true) => EdgeKind::WithinStep,
+            (false, false) if within > lagged => EdgeKind::WithinStep,
+            (false, false) => EdgeKind::Lagged,
         };
-        match &self.part {
-            ModelPart::Bridge(part) => {
-                part.members.iter().map(|member| some(&member.paths.means)).collect()
-            }
-            ModelPart::Simulated(part) => vec![some(&part.visited)],
-        }
-    }
-}
-
-struct UserEffects {
-    drift: Vec<f64>,
-    strength: Vec<f64>,
-    signs: Vec<Sign>,
-    noise: Option<Vec<f64>>,
-    instant: Option<Vec<f64>>,
-}
-
-/// Feedback loops: groups of variables that all reach each other, largest first.
-///
-/// The strongly connected components with more than one variable (Tarjan 1972,
-/// doi:10.1137/0201010), each in the order of the variables; self-loops alone are none.
-pub fn feedback_loops(graph: &SignatureGraph) -> Vec<Vec<usize>> {
-    let n = graph.n_variables();
-    let mut search = Search {
-        graph,
-        order: vec![usize::MAX; n],
-        lowest: vec![0; n],
-        on_stack: vec![false; n],
-        stack: Vec::new(),
-        next: 0,
-        found: Vec::new(),
-    };
-    for node in 0..n {
-        if search.order[node] == usize::MAX {
-            search.visit(node);
-        }
-    }
-    let mut loops = search.found;
-    loops.sort_by_key(|group| (std::cmp::Reverse(group.len()), group[0]));
-    loops
-}
-
-struct Search<'a> {
-    graph: &'a SignatureGraph,
-    order: Vec<usize>,
-    lowest: Vec<usize>,
-    on_stack: Vec<bool>,
-    stack: Vec<usize>,
-    next: usize,
-    found: Vec<Vec<usize>>,
-}
-
-impl Search<'_> {
-    /// Depth first from a node, with a stack of our own so that long chains do not overflow.
-    fn visit(&mut self, root: usize) {
-        let n = self.graph.n_variables();
-        let mut way = vec![(root, 0)];
-        self.enter(root);
-        while let Some((node, child)) = way.last_mut() {
-            let node = *node;
-            let next = (*child..n).find(|&other| self.graph.has_edge(node, other));
-            let Some(other) = next else {
-                way.pop();
-                if let Some(&(parent, _)) = way.last() {
-                    self.lowest[parent] = self.lowest[parent].min(self.lowest[node]);
-                }
-                self.leave(node);
-                continue;
-            };
-            *child = other + 1;
-            if self.order[other] == usize::MAX {
-                self.enter(other);
-                way.push((other, 0));
-            } else if self.on_stack[other] {
-                self.lowest[node] = self.lowest[node].min(self.order[other]);
-            }
+        Shape {
+            kind,
+            direction: if kind == EdgeKind::WithinStep { way } else { Direction::Forward },
+            leads_within: kind == EdgeKind::WithinStep
+                || (kind == EdgeKind::Both && within > lagged),
         }
     }
 
-    fn enter(&mut self, node: usize) {
-        self.order[node] = self.next;
-        self.lowest[node] = self.next;
-        self.next += 1;
-        self.stack.push(node);
-        self.on_stack[node] = true;
-    }
-
-    fn leave(&mut self, node: usize) {
-        if self.lowest[node] != self.order[node] {
-            return;
-        }
-        let mut group = Vec::new();
-        while let Some(member) = self.stack.pop() {
-            self.on_stack[member] = false;
-            group.push(member);
-            if member == node {
-                break;
-            }
-        }
-        if group.len() > 1 {
-            group.sort_unstable();
-            self.found.push(group);
+    /// Which way the effect within a step goes.
+    fn way(&self, instant: &[f64], idx: usize) -> Direction {
+        let carried = |idx: usize| instant[idx].sigmoid() >= CARRIES;
+        match (carried(idx), carried(self.reverse(idx))) {
+            _ if !self.tells_direction => Direction::Either,
+            (true, _) => Direction::Forward,
+            (false, true) => Direction::Backward,
+            (false, false) => Direction::Either,
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loops_are_the_groups_whose_members_reach_each_other() {
-        let mut graph = SignatureGraph::empty(8);
-        for (source, target) in
-            [(0, 1), (1, 2), (2, 0), (2, 3), (4, 5), (5, 4), (3, 4), (6, 6), (6, 7)]
-        {
-            graph.set_edge(source, target, true);
+    /// Whether the edge in the other direction says all that this one does.
+    fn is_mirrored(&self, idx: usize) -> bool {
+        let (own, back) = (self.of(idx), self.reverse(idx));
+        if own.kind != EdgeKind::WithinStep || own.direction == Direction::Forward {
+            return false;
         }
-        assert_eq!(feedback_loops(&graph), [vec![0, 1, 2], vec![4, 5]]);
-        assert!(feedback_loops(&SignatureGraph::empty(3)).is_empty());
+        let other = self.of(back);
+        match (other.kind, own.direction) {
+            (EdgeKind::Lagged, _) => false,
+            (EdgeKind::Both, _) | (_, Direction::Backward) => true,
+            // Of two equal rows the better supported one stays.
+            _ => match self.scores[idx].total_cmp(&self.scores[back]) {
+                std::cmp::Ordering::Less => true,
+                std::cmp::Ordering::Equal => idx > back,
+                std::cmp::Ordering::Greater => false,
+            },
+        }
     }
 
-    #[test]
-    fn a_long_chain_does_not_overflow_the_stack() {
-        let n = 3000;
-        let mut graph = SignatureGraph::empty(n);
-        (0..n).for_each(|node| graph.set_edge(node, (node + 1) % n, true));
-        assert_eq!(feedback_loops(&graph)[0].len(), n);
+    fn parts(&self, idx: usize, effects: &UserEffects) -> Option<Box<EdgeParts>> {
+        let instant = self.odds.instant.as_deref()?;
+        let back = self.reverse(idx);
+        // Without a direction the link has the effect that the model gave it, from wherever it gave it.
+        let (odds, from_back) = match self.way(instant, idx) {
+            Direction::Forward => (instant[idx], false),
+            Direction::Backward => (instant[idx], true),
+            Direction::Either => (instant[idx].max(instant[back]), instant[back] > instant[idx]),
+        };
+        let within = effects.within_step(idx, from_back)?;
+        Some(Box::new(EdgeParts {
+            lagged: EdgePart {
+                probability: self.odds.lagged[idx].sigmoid(),
+                ..effects.lagged(idx)
+            },
+            within_step: EdgePart { probability: odds.sigmoid(), ..within },
+        }))
     }
 }

@@ -15,13 +15,38 @@ impl Dynamics {
         (self.units[variable], self.time_unit)
     }
 
-    /// Mean effects within a step given their edges, in the user's units, `[source, target]`.
-    pub(in crate::fitted) fn instant_effects(&self) -> Option<Vec<f64>> {
+    /// Means and deviations of effects within a step given their edges, in the user's units.
+    pub(in crate::fitted) fn instant_effects(&self) -> Option<Vec<(f64, f64)>> {
         let gates = self.instant.as_ref()?;
-        let effect = |(idx, (mean, _)): (usize, &(f64, f64))| {
-            mean * self.units[idx % self.n] / self.units[idx / self.n]
+        let effect = |(idx, (mean, deviation)): (usize, &(f64, f64))| {
+            let (source, target) = (self.units[idx / self.n], self.units[idx % self.n]);
+            (mean * target / source, deviation * target / source)
         };
         Some(gates.effects.iter().enumerate().map(effect).collect())
+    }
+
+    /// What the effect of a target on its source within a step is multiplied by, `[source, target]`, to read
+    /// the same link as an effect of the source on the target.
+    ///
+    /// Increments d with d (I - B) normal have the precision P = (I - B) V⁻¹ (I - B)ᵀ, V the variances of the
+    /// innovations. Given all others, the slope of i on j is -P_ij / P_ii and that of j on i -P_ij / P_jj:
+    /// they differ by P_ii / P_jj alone.
+    pub(in crate::fitted) fn turned_links(&self) -> Option<Vec<f64>> {
+        let gates = self.instant.as_ref()?;
+        let DiffusionForm::Exponential(deviations) = &self.diffusion else { return None };
+        let n = self.n;
+        let precision = |row: usize| {
+            let entry = |column: usize| {
+                let effect =
+                    gates.probabilities[row * n + column] * gates.effects[row * n + column].0;
+                f64::from(u8::from(row == column)) - effect
+            };
+            let sum =
+                (0..n).map(|column| (entry(column) / deviations[column]).powi(2)).sum::<f64>();
+            sum / self.units[row].powi(2)
+        };
+        let precisions: Vec<f64> = (0..n).map(precision).collect();
+        Some((0..n * n).map(|idx| precisions[idx / n] / precisions[idx % n]).collect())
     }
 
     /// Derivatives by each source if all its edges existed, other edges at their probability.
@@ -60,7 +85,8 @@ impl Dynamics {
                 }
             }
         }
-        MeanEffects { drift, noise, signs }
+        let deviations = self.lagged.effects.iter().map(|(_, deviation)| *deviation).collect();
+        MeanEffects { drift, deviations, noise, signs }
     }
 
     fn log_diffusion_slopes(&self, graph: &[f64], states: &[f64], source: usize) -> Vec<f64> {
