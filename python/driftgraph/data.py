@@ -182,7 +182,7 @@ class Dataset:
         ignore: Sequence[str] = (),
         duplicates: str = "error",
     ) -> Dataset:
-        """CSV, TSV, Parquet or NPZ files, or folders of them, read exactly as the binary reads them.
+        """Tables in any format that the binary reads, or folders of them, read exactly as it reads them.
 
         A single NetSim ``.mat`` file is read by :meth:`from_netsim`.
         """

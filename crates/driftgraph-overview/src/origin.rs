@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_data::Duplicates;
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::ProvenanceView;
 use serde_json::Value;
@@ -94,21 +93,13 @@ fn plain(value: &Value) -> String {
 fn command(run: &Run, record: &Value, asked: &Value) -> String {
     let mut words = vec!["driftgraph".to_owned(), "fit".to_owned()];
     words.extend(run.data.files.iter().map(|file| quoted(&file.display().to_string())));
-    let options = &run.data.options;
+    for (name, value) in run.data.options.arguments() {
+        words.push(format!("--{name}"));
+        words.extend(value.map(|value| quoted(&value)));
+    }
     let mut option = |name: &str, value: &str| {
         words.extend([format!("--{name}"), quoted(value)]);
     };
-    let columns = [("time", &options.time), ("series", &options.series)];
-    columns.into_iter().for_each(|(name, column)| {
-        column.iter().for_each(|column| option(name, column));
-    });
-    let lists = [("variables", &options.variables), ("ignore", &options.ignore)];
-    for (name, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
-        option(name, &list.join(","));
-    }
-    if options.duplicates != Duplicates::Error {
-        option("duplicates", options.duplicates.name());
-    }
     if let Some(preset) = record["preset"].as_str().filter(|preset| *preset != "bridge") {
         option("preset", preset);
     }
