@@ -14,6 +14,7 @@ mod docs;
 mod docs_tables;
 mod equations;
 mod fuzz;
+mod layers;
 mod licences;
 mod python;
 mod shell;
@@ -39,6 +40,8 @@ enum Command {
     Python,
     /// Check that code, paper/EQUATIONS.md and docs/how-it-works.md name the same equations
     Equations,
+    /// Check that no module of core uses one of a higher layer
+    Layers,
     /// Check that every link of the documentation leads somewhere
     Docs,
     /// Copy the tables of results/ into docs/accuracy.md
@@ -67,6 +70,7 @@ fn main() -> anyhow::Result<()> {
         Command::Browser => browser::check_alone(),
         Command::Python => python::check_alone(),
         Command::Equations => equations::check(),
+        Command::Layers => layers::check(),
         Command::Docs => docs::check(),
         Command::DocsTables { check } => docs_tables::run(check),
         Command::Fuzz { minutes, target } => fuzz::fuzz(minutes, target.as_deref()),

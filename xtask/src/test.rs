@@ -1,13 +1,14 @@
 //! Every check there is, in the order in which they are likely to fail.
 
 use crate::shell::{cargo, root, run, say};
-use crate::{browser, docs, docs_tables, equations, licences, python};
+use crate::{browser, docs, docs_tables, equations, layers, licences, python};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
     run("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     let lints =
         ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+    layers::check()?;
     equations::check()?;
     docs_tables::run(true)?;
     docs::check()?;

@@ -5,9 +5,9 @@
 //! dynamics; the paper's bimodal example shows it.
 
 use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::nn::kernels::{leaky, leaky_slope};
 use driftgraph_core::nn::linear::Linear;
 use driftgraph_core::nn::parameters::ParameterTable;
+use driftgraph_core::numeric::kernels::{leaky, leaky_slope};
 use driftgraph_core::train::adam::{Adam, AdamState};
 use driftgraph_core::{SeriesSet, TimeGrid};
 

@@ -4,7 +4,7 @@
 
 use driftgraph_baselines::{Baseline, BaselineError};
 use driftgraph_core::fitted::score::{MetricOptions, SelfEdges, graph_metrics};
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{EdgeScores, ObservedSeries, SeriesSet, SignatureGraph};
 
 /// Paths of dz = A z dt + dw, where every variable decays and has two strong drivers.
@@ -26,16 +26,16 @@ fn linear_process(
         }
     }
     let series = (0..n_series).map(|series_idx| {
-        let mut noise = Noise::new(11, Purpose::Brownian, series_idx as u64);
+        let mut random = RandomStream::new(11, Purpose::Brownian, series_idx as u64);
         let mut state = vec![0.0; n_variables];
-        noise.fill_normal(&mut state);
+        random.fill_normal(&mut state);
         let (mut times, mut values) = (Vec::new(), Vec::new());
         for row in 0..n_rows {
             times.push(row as f64 * 2.0 * STEP);
             values.extend_from_slice(&state);
             for _ in 0..2 {
                 let mut dw = vec![0.0; n_variables];
-                noise.fill_normal(&mut dw);
+                random.fill_normal(&mut dw);
                 let change: Vec<f64> = (0..n_variables)
                     .map(|target| {
                         let drift: f64 = (0..n_variables)
@@ -101,9 +101,9 @@ fn regressions_recover_a_sparse_linear_process() {
 #[test]
 fn rows_are_sources_and_columns_are_targets() {
     // x0 drives x1 and nothing else: x1 follows x0 one row later.
-    let mut noise = Noise::new(5, Purpose::Brownian, 0);
+    let mut random = RandomStream::new(5, Purpose::Brownian, 0);
     let mut driver = vec![0.0; 200];
-    noise.fill_normal(&mut driver);
+    random.fill_normal(&mut driver);
     let values =
         (0..200).flat_map(|row| [driver[row], if row > 0 { driver[row - 1] } else { 0.0 }]);
     let times = (0..200).map(f64::from).collect();

@@ -11,14 +11,14 @@ use std::time::Instant;
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::observation::ObservationNoise;
 use driftgraph_core::posterior::batch::{BatchObjective, BatchTask, Evaluation};
-use driftgraph_core::posterior::chunk::PathNoise;
+use driftgraph_core::posterior::chunk::PathDraws;
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
 use driftgraph_core::process::solver::Scheme;
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::adam::{Adam, AdamState};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ impl Size {
 /// Standard normal numbers of one purpose.
 fn normals(purpose: Purpose, len: usize) -> Vec<f32> {
     let mut draws = vec![0.0; len];
-    Noise::new(SEED, purpose, 0).fill_normal(&mut draws);
+    RandomStream::new(SEED, purpose, 0).fill_normal(&mut draws);
     draws.into_iter().map(|draw| draw as f32).collect()
 }
 
@@ -100,7 +100,7 @@ struct Inputs {
 impl Inputs {
     fn new(size: Size) -> Self {
         let Size { n_variables: d, n_series, n_steps, .. } = size;
-        let mut uniforms = Noise::new(SEED, Purpose::Graph, 0);
+        let mut uniforms = RandomStream::new(SEED, Purpose::Graph, 0);
         let logistic = |_| {
             let uniform = uniforms.uniform().max(1e-12);
             (uniform / (1.0 - uniform)).ln() as f32
@@ -140,7 +140,7 @@ impl Inputs {
             let found = model.table.find(name);
             let slot = found.ok_or_else(|| anyhow::anyhow!("no parameter `{name}`"))?.slot;
             let mut draws = vec![0.0; slot.len()];
-            Noise::new(SEED, Purpose::System, stream as u64).fill_normal(&mut draws);
+            RandomStream::new(SEED, Purpose::System, stream as u64).fill_normal(&mut draws);
             for (parameter, draw) in slot.of_mut(&mut parameters).iter_mut().zip(draws) {
                 *parameter = 0.3 * draw as f32;
             }
@@ -193,7 +193,7 @@ impl Inputs {
     }
 }
 
-impl PathNoise<f32> for Inputs {
+impl PathDraws<f32> for Inputs {
     fn graph(&self, series: usize, out: &mut [f32]) {
         out.copy_from_slice(&self.graph_noise[series * out.len()..][..out.len()]);
     }
@@ -250,7 +250,7 @@ fn measure(
         let task = BatchTask {
             parameters: &parameters,
             batch: &batch,
-            noise: inputs,
+            draws: inputs,
             kl_weight: KL_WEIGHT,
         };
         let evaluation = objective.evaluate(task);

@@ -3,4 +3,4 @@
 pub mod grid;
 pub mod scaling;
 pub mod series;
-pub mod shortage;
+pub mod uninformative;

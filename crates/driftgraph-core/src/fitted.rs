@@ -20,7 +20,6 @@ pub mod intervene;
 pub mod intervention;
 pub mod law;
 pub mod likelihood;
-pub mod log_odds;
 pub mod model;
 mod refit;
 pub mod sample;

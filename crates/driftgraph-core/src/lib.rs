@@ -7,22 +7,25 @@
 
 #![warn(clippy::unwrap_used)]
 
-pub mod data;
 pub mod error;
-pub mod fitted;
+pub mod numeric;
+pub mod random;
+
+pub mod data;
 pub mod graph;
 pub mod nn;
-pub mod noise;
+pub mod process;
+
 pub mod objective;
 pub mod posterior;
-pub mod process;
-mod special;
 pub mod train;
+
+pub mod fitted;
 
 pub use data::grid::TimeGrid;
 pub use data::scaling::Standardizer;
 pub use data::series::{ObservedSeries, SeriesSet};
-pub use data::shortage::Shortage;
+pub use data::uninformative::Uninformative;
 pub use error::CoreError;
 pub use graph::scores::EdgeScores;
 pub use graph::signature::SignatureGraph;

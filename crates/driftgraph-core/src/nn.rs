@@ -2,13 +2,11 @@
 //!
 //! Only this folder knows how a layer's gradient is made. Layers hold no numbers, only the places
 //! of their parameters ([`parameters::Slot`]); values, traces and gradients are slices the caller
-//! owns. Everything is generic over [`real::Real`]: training runs in `f32`, proofs in `f64`.
+//! owns. Everything is generic over [`Real`](crate::numeric::real::Real): training runs in `f32`, proofs in `f64`.
 
 pub mod gru;
 pub mod init;
-pub mod kernels;
 pub mod linear;
 pub mod mlp;
 pub mod node_function;
 pub mod parameters;
-pub mod real;

@@ -3,6 +3,7 @@
 pub mod batch;
 pub mod bridge;
 pub mod chunk;
+pub mod draws;
 pub mod encoder;
 pub mod layout;
 pub mod plan;

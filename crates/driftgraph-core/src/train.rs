@@ -5,7 +5,6 @@ pub mod bridge;
 pub mod error;
 pub mod fit;
 pub mod memory;
-pub mod noise;
 pub mod observer;
 pub mod preset;
 pub mod schedule;

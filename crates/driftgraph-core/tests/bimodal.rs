@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::process::brownian::BrownianIncrements;
 use driftgraph_core::process::solver::{Scheme, integrate};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::fit::{Fit, fit};
 use driftgraph_core::train::observer::Silent;
 use driftgraph_core::train::preset::Preset;
@@ -17,7 +17,7 @@ const END: f64 = 4.0;
 /// dX = X dt + 0.01 dW, `X_0` = 0, by small steps; every hundredth of a thousand states is kept.
 fn path(series: u64) -> ObservedSeries {
     let mut normals = vec![0.0; 1000];
-    Noise::new(7, Purpose::Brownian, series).fill_normal(&mut normals);
+    RandomStream::new(7, Purpose::Brownian, series).fill_normal(&mut normals);
     let dt = END / 1000.0;
     let (mut x, mut times, mut values) = (0.0, vec![0.0], vec![0.0]);
     for (step, normal) in normals.into_iter().enumerate() {
@@ -38,7 +38,7 @@ fn simulated_ends(fitted: &Fit, n_paths: u64) -> Vec<f64> {
         .map(|path| {
             let process = fitted.process(&fitted.sample_graph(1, path)).unwrap();
             let mut start = [0.0];
-            Noise::new(3, Purpose::InitialState, path).fill_normal(&mut start);
+            RandomStream::new(3, Purpose::InitialState, path).fill_normal(&mut start);
             let start = [mean + deviation * start[0]];
             let mut increments = BrownianIncrements::new(11, path);
             let fill = |step, dt, dw: &mut [f64]| increments.fill(step, dt, dw);

@@ -5,18 +5,18 @@
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::elbo::ElboTerms;
 use driftgraph_core::objective::initial_kl::{Normal, initial_kl};
 use driftgraph_core::objective::observation::ObservationNoise;
 use driftgraph_core::objective::path_kl::control;
 use driftgraph_core::posterior::batch::{BatchObjective, BatchTask};
+use driftgraph_core::posterior::draws::StepDraws;
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
 use driftgraph_core::process::solver::Scheme;
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::adam::{Adam, AdamState};
-use driftgraph_core::train::noise::StepNoise;
 
 const STEP: f64 = 0.25;
 const NOISE: f64 = 0.3;
@@ -115,13 +115,12 @@ fn kalman_log_evidence(series: &ObservedSeries) -> f64 {
         for variable in 0..2 {
             let Some(value) = series.value(row, variable) else { continue };
             let variance = cov[variable][variable] + NOISE * NOISE;
-            let surprise = value - mean[variable];
-            total -=
-                0.5 * (surprise * surprise / variance + (std::f64::consts::TAU * variance).ln());
+            let error = value - mean[variable];
+            total -= 0.5 * (error * error / variance + (std::f64::consts::TAU * variance).ln());
             let gain = [cov[0][variable] / variance, cov[1][variable] / variance];
             let column = cov[variable];
             for i in 0..2 {
-                mean[i] += gain[i] * surprise;
+                mean[i] += gain[i] * error;
                 for j in 0..2 {
                     cov[i][j] -= gain[i] * column[j];
                 }
@@ -169,11 +168,11 @@ impl Fixture {
     }
 
     fn evaluate(&mut self, step: u64) -> ElboTerms {
-        let noise = StepNoise::new(1, step);
+        let draws = StepDraws::new(1, step);
         let task = BatchTask {
             parameters: &self.parameters,
             batch: &[0, 1],
-            noise: &noise,
+            draws: &draws,
             kl_weight: 1.0,
         };
         self.objective.evaluate(task).terms
@@ -250,7 +249,7 @@ fn the_exact_smoothing_drift_closes_the_gap_as_steps_shrink() {
         let mut sum = 0.0;
         let mut normals = vec![0.0; n_steps + 1];
         for path in 0..n_paths {
-            Noise::new(4, Purpose::Brownian, path).fill_normal(&mut normals);
+            RandomStream::new(4, Purpose::Brownian, path).fill_normal(&mut normals);
             let mut z = posterior.mean + posterior.log_scale.exp() * normals[0];
             let mut terms = ElboTerms {
                 initial_kl: initial_kl(posterior, prior).value,

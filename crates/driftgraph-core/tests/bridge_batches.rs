@@ -3,18 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::elbo::ElboTerms;
 use driftgraph_core::posterior::bridge::batch::Batch;
 use driftgraph_core::posterior::bridge::blocks::Epoch;
 use driftgraph_core::posterior::bridge::model::Workspace;
 use driftgraph_core::posterior::bridge::structure::Pass;
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 fn walk(seed: u64, times: &[f64]) -> ObservedSeries {
     let mut values = vec![0.0; 2 * times.len()];
-    Noise::new(seed, Purpose::Brownian, 0).fill_normal(&mut values);
+    RandomStream::new(seed, Purpose::Brownian, 0).fill_normal(&mut values);
     for idx in 2..values.len() {
         values[idx] += 0.8 * values[idx - 2];
     }

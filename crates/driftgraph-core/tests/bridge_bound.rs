@@ -4,17 +4,17 @@
 
 use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::elbo::ElboTerms;
 use driftgraph_core::objective::observation::ObservationNoise;
 use driftgraph_core::posterior::bridge::BridgePosterior;
 use driftgraph_core::posterior::bridge::batch::{Batch, LocalValues};
 use driftgraph_core::posterior::bridge::blocks::Epoch;
 use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
+use driftgraph_core::posterior::bridge::kalman::{FilterDynamics, predictive_log_likelihoods};
 use driftgraph_core::posterior::bridge::layout::BridgeLayout;
 use driftgraph_core::posterior::bridge::model::{BridgeModel, Workspace};
 use driftgraph_core::posterior::bridge::structure::{BridgeStructure, Pass};
-use driftgraph_core::train::select::kalman::{Dynamics, predictive_log_likelihoods};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 /// A linear process with certain effects, given to the model and to the exact filter alike.
@@ -34,7 +34,7 @@ struct Case {
 
 fn data(d: usize, times: &[f64], holes: bool) -> SeriesSet {
     let mut values = vec![0.0; d * times.len()];
-    Noise::new(5, Purpose::Brownian, 1).fill_normal(&mut values);
+    RandomStream::new(5, Purpose::Brownian, 1).fill_normal(&mut values);
     for idx in d..values.len() {
         values[idx] += 0.8 * values[idx - d];
     }
@@ -115,7 +115,7 @@ impl Case {
     /// log p(x) by the exact filter; the first row's density is added by hand.
     fn evidence(&self, linear: &Linear) -> f64 {
         let d = linear.offsets.len();
-        let mut dynamics = Dynamics::random_walk(vec![1.0; d]);
+        let mut dynamics = FilterDynamics::random_walk(vec![1.0; d]);
         dynamics.lagged.copy_from_slice(&linear.matrix);
         dynamics.offsets.copy_from_slice(&linear.offsets);
         dynamics.variances.fill(linear.innovation.powi(2));

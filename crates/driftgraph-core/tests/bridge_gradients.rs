@@ -4,7 +4,6 @@
 
 use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::observation::ObservationNoise;
 use driftgraph_core::posterior::bridge::BridgePosterior;
 use driftgraph_core::posterior::bridge::batch::{Batch, LocalValues};
@@ -13,6 +12,7 @@ use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
 use driftgraph_core::posterior::bridge::layout::BridgeLayout;
 use driftgraph_core::posterior::bridge::model::{BridgeModel, Workspace};
 use driftgraph_core::posterior::bridge::structure::{BridgeStructure, Pass};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 const N_VARIABLES: usize = 3;
@@ -21,12 +21,12 @@ const PASS: Pass = Pass { weight: 2.0, prior_weight: 0.7, seed: 5, draw: 3 };
 
 /// Four short series: two share a grid, one has holes, one has other times.
 fn data() -> SeriesSet {
-    let mut noise = Noise::new(8, Purpose::MeasurementNoise, 0);
+    let mut random = RandomStream::new(8, Purpose::MeasurementNoise, 0);
     let times: [&[f64]; 4] =
         [&[0.0, 1.0, 2.0, 4.5], &[3.0, 4.0, 5.0, 7.5], &[0.0, 1.0, 2.0, 4.5], &[0.0, 0.4, 1.9]];
     let series = times.iter().enumerate().map(|(idx, times)| {
         let mut values = vec![0.0; times.len() * N_VARIABLES];
-        noise.fill_normal(&mut values);
+        random.fill_normal(&mut values);
         if idx == 2 {
             values[4] = f64::NAN;
             values[9] = f64::NAN;
@@ -68,12 +68,12 @@ impl Case {
         let mut parameters = model.initial_parameters(&posterior, &[0.3, 0.4, 0.5], 1);
         let BridgePosterior { layout, values: mut paths } = posterior;
         // Away from the start, where many terms vanish.
-        let mut noise = Noise::new(9, Purpose::Weights, 0);
+        let mut random = RandomStream::new(9, Purpose::Weights, 0);
         for buffer in
             [&mut parameters, &mut paths.means, &mut paths.log_deviations, &mut paths.correlations]
         {
             let mut shifts = vec![0.0; buffer.len()];
-            noise.fill_normal(&mut shifts);
+            random.fill_normal(&mut shifts);
             buffer.iter_mut().zip(shifts).for_each(|(value, shift)| *value += 0.2 * shift);
         }
         let batch = Batch::new(&layout, Epoch::new(&layout, 2, 0, 0).batch(0));

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::select::{SelectEvent, SelectSettings, fit_selected};
 use driftgraph_core::{ObservedSeries, SeriesSet};
@@ -14,7 +14,7 @@ use driftgraph_core::{ObservedSeries, SeriesSet};
 fn chain(instantaneous: bool) -> SeriesSet {
     let series = (0..6).map(|idx| {
         let mut draws = vec![0.0; 3 * 120];
-        Noise::new(11, Purpose::Brownian, idx).fill_normal(&mut draws);
+        RandomStream::new(11, Purpose::Brownian, idx).fill_normal(&mut draws);
         let mut state = [0.0; 3];
         let values = draws.chunks(3).flat_map(|draw| {
             let before = state;

@@ -438,8 +438,8 @@ fn edges_tell_effects_in_the_users_units() {
     let edges = model.edges();
     let edge = edges.iter().find(|edge| (edge.source, edge.target) == (0, 1)).unwrap();
     // Rounding of scaling there and back.
-    assert!((edge.effect / 50.0 - 1.0).abs() < 1e-12);
-    assert_eq!(edge.probability, 1.0);
+    assert!((edge.effect.unwrap() / 50.0 - 1.0).abs() < 1e-12);
+    assert_eq!(edge.probability, Some(1.0));
     // In deviations: 50 * 0.5 / 40.
-    assert!((edge.strength / 0.625 - 1.0).abs() < 1e-12);
+    assert!((edge.strength.unwrap() / 0.625 - 1.0).abs() < 1e-12);
 }

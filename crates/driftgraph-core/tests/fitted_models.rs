@@ -10,9 +10,9 @@ use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_core::fitted::model::{FittedModel, ModelDescription};
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start};
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::posterior::bridge::structure::DriftParts;
 use driftgraph_core::process::solver::Scheme;
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::bridge::{BridgeSettings, NoiseScale};
 use driftgraph_core::train::fit::fit;
 use driftgraph_core::train::observer::Silent;
@@ -24,14 +24,14 @@ use std::ops::ControlFlow;
 
 /// Three variables around their means, x driving y, with holes and uneven times.
 fn data() -> SeriesSet {
-    let mut noise = Noise::new(1, Purpose::System, 0);
+    let mut random = RandomStream::new(1, Purpose::System, 0);
     let series = (0..4).map(|idx| {
         let mut state = [1.0, -1.0, 0.0];
         let (mut times, mut values) = (Vec::new(), Vec::new());
         let mut time = 3.0;
         for row in 0..30 {
             let mut draws = [0.0; 4];
-            noise.fill_normal(&mut draws);
+            random.fill_normal(&mut draws);
             let [x, y, z] = state;
             state = [
                 x - 0.1 * x + 0.3 * draws[0],
@@ -264,11 +264,11 @@ fn exact_smoother(
 fn imputed_states_of_one_linear_variable_are_those_of_the_exact_smoother() {
     // The bridge's family holds the exact posterior of one linear variable, so that a converged
     // fit must find it, whatever process it has learned.
-    let mut noise = Noise::new(5, Purpose::System, 0);
+    let mut random = RandomStream::new(5, Purpose::System, 0);
     let (mut state, mut values, mut times) = (0.0, Vec::new(), Vec::new());
     let mut draws = [0.0; 2];
     for row in 0..200 {
-        noise.fill_normal(&mut draws);
+        random.fill_normal(&mut draws);
         state += -0.15 * state + 0.5 * draws[0];
         times.push(f64::from(row));
         let hidden = (60..66).contains(&row) || row % 17 == 3;

@@ -4,10 +4,10 @@
 
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::nn::real::Real;
+use driftgraph_core::numeric::real::Real;
 use driftgraph_core::objective::observation::ObservationNoise;
 use driftgraph_core::posterior::batch::{BatchObjective, BatchTask};
-use driftgraph_core::posterior::chunk::PathNoise;
+use driftgraph_core::posterior::chunk::PathDraws;
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
@@ -139,7 +139,7 @@ struct GoldenNoise<'a> {
     n_variables: usize,
 }
 
-impl<R: Real> PathNoise<R> for GoldenNoise<'_> {
+impl<R: Real> PathDraws<R> for GoldenNoise<'_> {
     fn graph(&self, series: usize, out: &mut [R]) {
         let pairs = numbers(&self.noise["gumbel"][series]);
         for (out, pair) in out.iter_mut().zip(pairs.chunks(2)) {
@@ -186,7 +186,7 @@ fn compare_forward_pass(name: &str) {
     let noise = golden_noise(&golden, &golden["noise"]);
     let d = noise.n_variables;
     let kl_weight = number(&golden["loss"]["kl_weight"]);
-    let task = BatchTask { parameters: &parameters, batch: &[0, 1], noise: &noise, kl_weight };
+    let task = BatchTask { parameters: &parameters, batch: &[0, 1], draws: &noise, kl_weight };
     let work = objective.inspect(task);
     let forward = &golden["forward"];
     assert_eq!(work.graphs[..2 * d * d], numbers(&forward["graph"]), "{name}");
@@ -232,7 +232,7 @@ fn compare_loss_and_gradients<R: Real>(name: &str, tolerance: f64) {
     let parameters = parameters::<R>(&golden, objective.model());
     let noise = golden_noise(&golden, &golden["noise"]);
     let (loss, kl_weight) = (&golden["loss"], number(&golden["loss"]["kl_weight"]));
-    let task = BatchTask { parameters: &parameters, batch: &[0, 1], noise: &noise, kl_weight };
+    let task = BatchTask { parameters: &parameters, batch: &[0, 1], draws: &noise, kl_weight };
     let found = objective.evaluate(task);
     let pairs = [
         (found.loss, number(&loss["loss"])),
@@ -276,7 +276,7 @@ fn successive_adam_steps_agree() {
             let noise = golden_noise(&golden, wanted);
             let kl_weight = number(&wanted["kl_weight"]);
             let task =
-                BatchTask { parameters: &parameters, batch: &[0, 1], noise: &noise, kl_weight };
+                BatchTask { parameters: &parameters, batch: &[0, 1], draws: &noise, kl_weight };
             let found = objective.evaluate(task);
             let loss = number(&wanted["loss"]);
             assert!((found.loss - loss).abs() <= DOUBLE * loss.abs(), "{name} {step}");

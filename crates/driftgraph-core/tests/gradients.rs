@@ -5,14 +5,14 @@
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::observation::ObservationNoise;
 use driftgraph_core::posterior::batch::{BatchObjective, BatchTask};
+use driftgraph_core::posterior::draws::StepDraws;
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
 use driftgraph_core::process::solver::Scheme;
-use driftgraph_core::train::noise::StepNoise;
+use driftgraph_core::random::{Purpose, RandomStream};
 
 fn architecture(node_variant: NodeVariant, noise: ObservationNoise) -> Architecture {
     Architecture {
@@ -59,15 +59,15 @@ fn compare(architecture: Architecture, grid: StepGrid, batch: &[usize]) {
     let mut parameters: Vec<f64> = initial_values(&model.table, 4);
     // Parameters that start at 0 or near it would hide mistakes.
     let mut extra = vec![0.0; parameters.len()];
-    Noise::new(9, Purpose::Weights, 1000).fill_normal(&mut extra);
+    RandomStream::new(9, Purpose::Weights, 1000).fill_normal(&mut extra);
     for (parameter, extra) in parameters.iter_mut().zip(extra) {
         *parameter += 0.2 * extra;
     }
     let mut objective = BatchObjective::new(model, plans(grid, input));
-    let noise = StepNoise::new(5, 0);
+    let draws = StepDraws::new(5, 0);
     let mut loss = |parameters: &[f64]| {
         let evaluation =
-            objective.evaluate(BatchTask { parameters, batch, noise: &noise, kl_weight: 0.6 });
+            objective.evaluate(BatchTask { parameters, batch, draws: &draws, kl_weight: 0.6 });
         (evaluation, objective.gradient().to_vec())
     };
     let (evaluation, gradient) = loss(&parameters);
@@ -134,9 +134,9 @@ fn a_batch_stands_for_all_series_by_its_factor() {
     let parameters: Vec<f64> = initial_values(&model.table, 4);
     let mut objective =
         BatchObjective::new(model, plans(StepGrid::Exact, EncoderInput::ValuesMaskGap));
-    let noise = StepNoise::new(5, 0);
+    let draws = StepDraws::new(5, 0);
     let mut terms = |batch: &[usize]| {
-        let task = BatchTask { parameters: &parameters, batch, noise: &noise, kl_weight: 1.0 };
+        let task = BatchTask { parameters: &parameters, batch, draws: &draws, kl_weight: 1.0 };
         objective.evaluate(task).terms
     };
     let (all, first, second) = (terms(&[0, 1, 2, 3]), terms(&[0, 2]), terms(&[1, 3]));

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::bridge::memory::{self as bridge_memory, BridgeShape};
 use driftgraph_core::train::fit::fit;
@@ -33,7 +33,7 @@ const FACTOR: f64 = 2.0;
 fn data(n_variables: usize, n_series: u64, n_points: usize) -> SeriesSet {
     let series = (0..n_series).map(|idx| {
         let mut values = vec![0.0; n_points * n_variables];
-        Noise::new(3, Purpose::MeasurementNoise, idx).fill_normal(&mut values);
+        RandomStream::new(3, Purpose::MeasurementNoise, idx).fill_normal(&mut values);
         for idx in n_variables..values.len() {
             values[idx] += 0.9 * values[idx - n_variables];
         }

@@ -3,16 +3,16 @@
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::objective::observation::ObservationNoise;
 use driftgraph_core::posterior::batch::{BatchObjective, BatchTask};
-use driftgraph_core::posterior::chunk::PathNoise;
+use driftgraph_core::posterior::chunk::PathDraws;
+use driftgraph_core::posterior::draws::StepDraws;
 use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::{LearnedProcess, NodeVariant};
 use driftgraph_core::process::sde::DiagonalSde;
 use driftgraph_core::process::solver::Scheme;
-use driftgraph_core::train::noise::StepNoise;
+use driftgraph_core::random::{Purpose, RandomStream};
 
 #[test]
 fn every_step_adds_half_the_diffusion_times_its_derivative_times_the_excess() {
@@ -36,7 +36,7 @@ fn every_step_adds_half_the_diffusion_times_its_derivative_times_the_excess() {
     });
     let mut parameters: Vec<f64> = initial_values(&model.table, 2);
     let mut extra = vec![0.0; parameters.len()];
-    Noise::new(9, Purpose::Weights, 1000).fill_normal(&mut extra);
+    RandomStream::new(9, Purpose::Weights, 1000).fill_normal(&mut extra);
     parameters.iter_mut().zip(extra).for_each(|(parameter, extra)| *parameter += 0.4 * extra);
     let values = vec![0.2, -0.4, 0.9, 0.3, 0.1, -0.8];
     let series = ObservedSeries::new("a", 3, vec![0.0, 1.0], values).unwrap();
@@ -45,12 +45,12 @@ fn every_step_adds_half_the_diffusion_times_its_derivative_times_the_excess() {
     let process = model.process;
     let rules = model.architecture.edge_prior.rules().to_vec();
     let mut objective = BatchObjective::new(model, vec![plan]);
-    let noise = StepNoise::new(3, 0);
-    let task = BatchTask { parameters: &parameters, batch: &[0], noise: &noise, kl_weight: 1.0 };
+    let draws = StepDraws::new(3, 0);
+    let task = BatchTask { parameters: &parameters, batch: &[0], draws: &draws, kl_weight: 1.0 };
     let work = objective.inspect(task);
     let learned = LearnedProcess::new(process, parameters.clone(), &work.graphs[..9], &rules);
     let mut normals = [0.0; 12];
-    noise.path(0, &mut normals);
+    draws.path(0, &mut normals);
     let mut largest_term: f64 = 0.0;
     for step in 0..4 {
         let state = &work.states[3 * step..3 * step + 3];

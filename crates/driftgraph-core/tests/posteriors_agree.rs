@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::posterior::bridge::structure::DriftParts;
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::bridge::{BridgeSettings, fit_bridge};
 use driftgraph_core::train::fit::fit;
 use driftgraph_core::train::observer::Silent;
@@ -32,7 +32,7 @@ fn drift(state: [f64; D]) -> [f64; D] {
 
 fn series(seed: u64, idx: u64) -> ObservedSeries {
     let mut normals = vec![0.0; D * (1 + N_POINTS * SUBSTEPS)];
-    Noise::new(seed, Purpose::Brownian, idx).fill_normal(&mut normals);
+    RandomStream::new(seed, Purpose::Brownian, idx).fill_normal(&mut normals);
     let (start, normals) = normals.split_at(D);
     let mut state = [start[0], start[1], start[2], start[3]];
     let (mut times, mut values) = (Vec::new(), Vec::new());

@@ -3,9 +3,9 @@
 use driftgraph_core::graph::prior::EdgeRule;
 use driftgraph_core::nn::init::initial_values;
 use driftgraph_core::nn::parameters::ParameterTable;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::process::prior::{LearnedProcess, NodeVariant, PriorProcess};
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::{Purpose, RandomStream};
 
 const D: usize = 4;
 const EMBEDDING: usize = 5;
@@ -24,15 +24,15 @@ fn model(variant: NodeVariant, seed: u64) -> Model {
     let mut parameters: Vec<f64> = initial_values(&table, seed);
     // Embeddings and edge weights start near 0, which would hide an influence.
     let mut extra = vec![0.0; parameters.len()];
-    Noise::new(seed, Purpose::Weights, 1000).fill_normal(&mut extra);
+    RandomStream::new(seed, Purpose::Weights, 1000).fill_normal(&mut extra);
     for (parameter, extra) in parameters.iter_mut().zip(extra) {
         *parameter += 0.5 * extra;
     }
     Model { table, process, parameters }
 }
 
-fn random_graph(noise: &mut Noise) -> Vec<f64> {
-    (0..D * D).map(|_| f64::from(u8::from(noise.uniform() < 0.5))).collect()
+fn random_graph(random: &mut RandomStream) -> Vec<f64> {
+    (0..D * D).map(|_| f64::from(u8::from(random.uniform() < 0.5))).collect()
 }
 
 /// Drift, then diffusion, then the diffusion's derivatives, of all variables.
@@ -46,17 +46,17 @@ fn coefficients(process: &LearnedProcess, state: &[f64]) -> [Vec<f64>; 3] {
 
 #[test]
 fn drift_and_diffusion_of_a_variable_ignore_those_without_an_edge_to_it() {
-    let mut noise = Noise::new(1, Purpose::System, 0);
+    let mut random = RandomStream::new(1, Purpose::System, 0);
     let mut n_silent = 0;
     let mut n_heard = 0;
     for (case, variant) in
         [NodeVariant::Published, NodeVariant::Printed].repeat(10).iter().enumerate()
     {
         let Model { process, parameters, .. } = model(*variant, case as u64);
-        let graph = random_graph(&mut noise);
+        let graph = random_graph(&mut random);
         let learned = LearnedProcess::new(process, parameters, &graph, &[EdgeRule::Free; D * D]);
         let mut state = vec![0.0; D];
-        noise.fill_normal(&mut state);
+        random.fill_normal(&mut state);
         let before = coefficients(&learned, &state);
         for source in 0..D {
             let mut moved = state.clone();
@@ -114,7 +114,7 @@ fn permuted(
 #[test]
 fn relabelling_the_variables_relabels_the_process() {
     let order = [2, 0, 3, 1];
-    let mut noise = Noise::new(2, Purpose::System, 0);
+    let mut random = RandomStream::new(2, Purpose::System, 0);
     for variant in [NodeVariant::Published, NodeVariant::Printed] {
         let Model { table, process, parameters } = model(variant, 11);
         let mut relabelled = parameters.clone();
@@ -130,9 +130,9 @@ fn relabelling_the_variables_relabels_the_process() {
             let values = permuted(values, slot.cols, &order, rows, cols);
             slot.of_mut(&mut relabelled).copy_from_slice(&values);
         }
-        let graph = random_graph(&mut noise);
+        let graph = random_graph(&mut random);
         let mut state = vec![0.0; D];
-        noise.fill_normal(&mut state);
+        random.fill_normal(&mut state);
         let rules = [EdgeRule::Free; D * D];
         let plain = LearnedProcess::new(process, parameters, &graph, &rules);
         let renamed_graph = permuted(&graph, D, &order, true, true);

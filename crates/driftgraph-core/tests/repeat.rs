@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::fit::{Fit, fit, resume};
 use driftgraph_core::train::observer::{FitObserver, Silent, StepReport};
 use driftgraph_core::train::preset::Preset;
@@ -13,13 +13,13 @@ use driftgraph_core::train::trainer::{Trainer, TrainingState};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 fn data() -> SeriesSet {
-    let mut noise = Noise::new(1, Purpose::System, 0);
+    let mut random = RandomStream::new(1, Purpose::System, 0);
     let series = (0..40)
         .map(|idx| {
             let n_rows = 3 + idx % 4;
             let times = (0..n_rows).map(|row| row as f64 * 1.3).collect();
             let mut values = vec![0.0; n_rows * 3];
-            noise.fill_normal(&mut values);
+            random.fill_normal(&mut values);
             values[idx % 5] = f64::NAN;
             ObservedSeries::new(format!("{idx}"), 3, times, values).unwrap()
         })

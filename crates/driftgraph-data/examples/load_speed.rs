@@ -8,7 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_data::{ReadOptions, load};
 
 const N_SERIES: u64 = 200;
@@ -34,9 +34,9 @@ fn write(path: &Path) -> Result<(), Box<dyn Error>> {
     writeln!(out)?;
     let mut row = vec![0.0; N_VARIABLES];
     for series in 1..=N_SERIES {
-        let mut noise = Noise::new(0, Purpose::MeasurementNoise, series);
+        let mut random = RandomStream::new(0, Purpose::MeasurementNoise, series);
         for time in 0..N_TIMES {
-            noise.fill_normal(&mut row);
+            random.fill_normal(&mut row);
             write!(out, "s{series},{}", time as f64 / 100.0)?;
             for value in &row {
                 write!(out, ",{value:.9}")?;

@@ -79,7 +79,7 @@ impl GraphFormat {
 ///     ..LinearProcess::resting(vec!["a".into(), "b".into()])
 /// };
 /// let model = FittedModel::linear(&process)?;
-/// let edges: Vec<_> = model.edges().into_iter().filter(|edge| edge.probability > 0.5).collect();
+/// let edges: Vec<_> = model.edges().into_iter().filter(|edge| edge.is_at_least(0.5)).collect();
 /// let text = graph_text(model.variables(), &edges, GraphFormat::Dot);
 /// assert!(text.contains("\"a\" -> \"b\""));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -99,26 +99,38 @@ pub fn graph_text(names: &[String], edges: &[LearnedEdge], format: GraphFormat) 
 /// One number of an edge, by name.
 type Attribute = (&'static str, fn(&LearnedEdge) -> Option<f64>);
 
+/// The attribute after which the sign stands.
+const SIGN_FOLLOWS: &str = "strength";
+
 /// Everything known of an edge besides its ends and sign.
 const ATTRIBUTES: [Attribute; 9] = [
-    ("probability", |edge| Some(edge.probability)),
+    ("probability", |edge| edge.probability),
     ("score", |edge| Some(edge.score)),
-    ("probability_lagged", |edge| Some(edge.probability_lagged)),
-    ("effect", |edge| Some(edge.effect)),
-    ("strength", |edge| Some(edge.strength)),
+    ("probability_lagged", |edge| edge.probability_lagged),
+    ("effect", |edge| edge.effect),
+    ("strength", |edge| edge.strength),
     ("noise_effect", |edge| edge.noise_effect),
     ("probability_instantaneous", |edge| edge.probability_instantaneous),
     ("effect_instantaneous", |edge| edge.effect_instantaneous),
-    ("disagreement", |edge| Some(edge.disagreement)),
+    ("disagreement", |edge| edge.disagreement),
 ];
 
-/// The word of a sign in files.
-pub fn sign_word(sign: Sign) -> &'static str {
+/// The word of a sign in files; nothing where it is not known.
+pub fn sign_word(sign: Option<Sign>) -> &'static str {
     match sign {
-        Sign::Positive => "+",
-        Sign::Negative => "-",
-        Sign::Mixed => "mixed",
+        Some(Sign::Positive) => "+",
+        Some(Sign::Negative) => "-",
+        Some(Sign::Mixed) => "mixed",
+        None => "",
     }
+}
+
+/// Weights of edges for programs that draw them: probabilities, or scores relative to the largest.
+fn weights(edges: &[LearnedEdge]) -> Vec<f64> {
+    let largest = edges.iter().map(|edge| edge.score).filter(|score| score.is_finite());
+    let largest = largest.fold(f64::MIN_POSITIVE, f64::max);
+    let relative = |edge: &LearnedEdge| (edge.score / largest).clamp(0.0, 1.0);
+    edges.iter().map(|edge| edge.probability.unwrap_or_else(|| relative(edge))).collect()
 }
 
 /// The attributes that any of the edges has.
@@ -136,7 +148,7 @@ pub fn edge_table(names: &[String], edges: &[LearnedEdge]) -> Table {
     for (name, of) in used(edges) {
         let cells = edges.iter().map(|edge| of(edge).unwrap_or(f64::NAN)).collect();
         table = table.with(name, Column::Number(cells));
-        if name == "strength" {
+        if name == SIGN_FOLLOWS && edges.iter().any(|edge| edge.sign.is_some()) {
             table = table.with("sign", text(&|edge| sign_word(edge.sign).to_owned()));
         }
     }
@@ -150,16 +162,16 @@ fn edge_table_text(names: &[String], edges: &[LearnedEdge]) -> String {
     String::from_utf8(out).expect("names and numbers are text")
 }
 
-/// Probabilities of the given edges, 0 for all others.
+/// Weights of the given edges, 0 for all others.
 fn matrix(names: &[String], edges: &[LearnedEdge]) -> String {
     let n = names.len();
-    let mut probabilities = vec![0.0; n * n];
-    for edge in edges {
-        probabilities[edge.source * n + edge.target] = edge.probability;
+    let mut matrix = vec![0.0; n * n];
+    for (edge, weight) in edges.iter().zip(weights(edges)) {
+        matrix[edge.source * n + edge.target] = weight;
     }
     let mut table = Table::default().with("source", Column::Text(names.to_vec()));
     for (target, name) in names.iter().enumerate() {
-        let column = probabilities.iter().skip(target).step_by(n).copied().collect();
+        let column = matrix.iter().skip(target).step_by(n).copied().collect();
         table = table.with(name.clone(), Column::Number(column));
     }
     let mut out = Vec::new();
@@ -176,22 +188,24 @@ fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
     for name in names {
         let _ = writeln!(out, "  {};", quoted(name));
     }
-    for edge in edges {
+    for (edge, weight) in edges.iter().zip(weights(edges)) {
         let ends = (quoted(&names[edge.source]), quoted(&names[edge.target]));
         let (colour, head) = match edge.sign {
-            Sign::Positive => ("#0072b2", "normal"),
-            Sign::Negative => ("#d55e00", "tee"),
-            Sign::Mixed => ("#4c566a", "normal"),
+            Some(Sign::Positive) => ("#0072b2", "normal"),
+            Some(Sign::Negative) => ("#d55e00", "tee"),
+            Some(Sign::Mixed) | None => ("#4c566a", "normal"),
+        };
+        let tooltip = match edge.effect {
+            Some(effect) => format!("effect {effect:.4}"),
+            None => format!("score {:.4}", edge.score),
         };
         let _ = writeln!(
             out,
-            "  {} -> {} [label=\"{:.2}\", penwidth={:.2}, color=\"{colour}\", arrowhead={head}, \
-             tooltip=\"effect {:.4}\"];",
+            "  {} -> {} [label=\"{weight:.2}\", penwidth={:.2}, color=\"{colour}\", arrowhead={head}, \
+             tooltip=\"{tooltip}\"];",
             ends.0,
             ends.1,
-            edge.probability,
-            0.5 + 2.5 * edge.probability,
-            edge.effect
+            0.5 + 2.5 * weight,
         );
     }
     out.push_str("}\n");
@@ -282,14 +296,13 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
         let _ = writeln!(out, "      <node id=\"{idx}\" label=\"{}\"/>", xml(name));
     }
     out.push_str("    </nodes>\n    <edges>\n");
-    for (idx, edge) in edges.iter().enumerate() {
+    for (idx, (edge, weight)) in edges.iter().zip(weights(edges)).enumerate() {
         let _ = write!(
             out,
-            "      <edge id=\"{idx}\" source=\"{}\" target=\"{}\" weight=\"{}\"><attvalues>\
+            "      <edge id=\"{idx}\" source=\"{}\" target=\"{}\" weight=\"{weight}\"><attvalues>\
              <attvalue for=\"sign\" value=\"{}\"/>",
             edge.source,
             edge.target,
-            edge.probability,
             sign_word(edge.sign)
         );
         for (name, of) in &attributes {
@@ -317,11 +330,11 @@ fn attributes_json(edge: &LearnedEdge) -> Map<String, Value> {
 
 fn node_link(names: &[String], edges: &[LearnedEdge]) -> Value {
     let nodes: Vec<Value> = names.iter().map(|name| json!({"id": name})).collect();
-    let links = edges.iter().map(|edge| {
+    let links = edges.iter().zip(weights(edges)).map(|(edge, weight)| {
         let mut link = attributes_json(edge);
         link.insert("source".into(), names[edge.source].clone().into());
         link.insert("target".into(), names[edge.target].clone().into());
-        link.insert("weight".into(), json!(edge.probability));
+        link.insert("weight".into(), json!(weight));
         Value::Object(link)
     });
     let links: Vec<Value> = links.collect();
@@ -333,12 +346,12 @@ fn cytoscape(names: &[String], edges: &[LearnedEdge]) -> Value {
         .iter()
         .enumerate()
         .map(|(idx, name)| json!({"data": {"id": format!("n{idx}"), "name": name, "label": name}}));
-    let links = edges.iter().enumerate().map(|(idx, edge)| {
+    let links = edges.iter().zip(weights(edges)).enumerate().map(|(idx, (edge, weight))| {
         let mut data = attributes_json(edge);
         data.insert("id".into(), format!("e{idx}").into());
         data.insert("source".into(), format!("n{}", edge.source).into());
         data.insert("target".into(), format!("n{}", edge.target).into());
-        data.insert("weight".into(), json!(edge.probability));
+        data.insert("weight".into(), json!(weight));
         json!({"data": data})
     });
     let (nodes, links): (Vec<Value>, Vec<Value>) = (nodes.collect(), links.collect());
@@ -364,16 +377,16 @@ mod tests {
         let edge = |source, target, probability, effect: f64| LearnedEdge {
             source,
             target,
-            probability,
+            probability: Some(probability),
             score: f64::INFINITY,
-            probability_lagged: probability,
-            sign: if effect > 0.0 { Sign::Positive } else { Sign::Negative },
-            effect,
-            strength: effect,
+            probability_lagged: Some(probability),
+            sign: Some(if effect > 0.0 { Sign::Positive } else { Sign::Negative }),
+            effect: Some(effect),
+            strength: Some(effect),
             noise_effect: None,
             probability_instantaneous: None,
             effect_instantaneous: None,
-            disagreement: 0.0,
+            disagreement: Some(0.0),
         };
         vec![edge(0, 1, 0.75, 2.0), edge(1, 1, 0.5, -1.0)]
     }

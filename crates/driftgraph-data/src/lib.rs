@@ -51,6 +51,7 @@ pub use fingerprint::fingerprint;
 pub use load::{Loaded, column_names, load};
 pub use options::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
 pub use problem::Problem;
+pub use roles::key_columns_by_name;
 pub use rows::ROW_NUMBER;
 pub use run_error::RunError;
 pub use time::{TimeAxis, TimeUnit, count_dates};

@@ -126,6 +126,11 @@ fn named_like_time(columns: &[String], is_free: impl Fn(&usize) -> bool) -> Opti
     ranked.min().map(|(_, idx)| idx)
 }
 
+/// The columns of time and series that names give away, for tables that are not files.
+pub fn key_columns_by_name(columns: &[String]) -> [Option<usize>; 2] {
+    [named_like_time(columns, |_| true), series_by_name(columns)]
+}
+
 /// The series column that a name gives away, whatever else the table holds.
 pub(crate) fn series_by_name(columns: &[String]) -> Option<usize> {
     SERIES_NAMES.iter().find_map(|name| position_of(columns, name))

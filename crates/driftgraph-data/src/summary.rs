@@ -1,6 +1,6 @@
 //! What the loader understood, in numbers, and what a user should know before trusting it.
 
-use driftgraph_core::{ObservedSeries, SeriesSet, Shortage, Standardizer};
+use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, Uninformative};
 
 use crate::doubtful_columns;
 use crate::message_text::list;
@@ -153,7 +153,7 @@ fn warnings(loaded: &Loaded, variables: &[VariableSummary]) -> Vec<String> {
         ));
     }
     for (idx, variable) in variables.iter().enumerate() {
-        if let Some(shortage @ Shortage::Few { .. }) = Shortage::of(data, idx) {
+        if let Some(shortage @ Uninformative::Few { .. }) = Uninformative::of(data, idx) {
             let name = &variable.name;
             warnings.push(format!("`{name}` {shortage}, too few to learn its edges from"));
         }

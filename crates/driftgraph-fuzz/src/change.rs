@@ -1,14 +1,14 @@
 //! Changed copies of inputs, the same for the same number.
 
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 
 /// Bytes that separate, end or overflow something.
 const ODD_BYTES: &[u8] = b",;\t\n\r\"'-.e0179NaninfA{}[]()`\x00\xff\x80\x7f";
 
 /// A copy with a few changes: bytes set, removed or put in, words put in, pieces repeated or swapped.
 pub fn changed(input: &[u8], other: &[u8], words: &[&str], number: u64) -> Vec<u8> {
-    let mut noise = Noise::new(number, Purpose::System, 0);
-    let mut below = |n: usize| (noise.uniform() * n as f64) as usize;
+    let mut random = RandomStream::new(number, Purpose::System, 0);
+    let mut below = |n: usize| (random.uniform() * n as f64) as usize;
     let mut bytes = input.to_vec();
     for _ in 0..=below(6) {
         let place = below(bytes.len() + 1);

@@ -43,11 +43,14 @@ pub(crate) fn edges<'py>(
     let numbers = |of: &dyn Fn(&LearnedEdge) -> f64| {
         edges.iter().map(of).collect::<Vec<f64>>().into_pyarray(py)
     };
-    answer.set_item("probability", numbers(&|edge| edge.probability))?;
+    answer.set_item("probability", numbers(&|edge| edge.probability.unwrap_or(f64::NAN)))?;
     answer.set_item("score", numbers(&|edge| edge.score))?;
-    answer.set_item("probability_lagged", numbers(&|edge| edge.probability_lagged))?;
-    answer.set_item("effect", numbers(&|edge| edge.effect))?;
-    answer.set_item("strength", numbers(&|edge| edge.strength))?;
+    answer.set_item(
+        "probability_lagged",
+        numbers(&|edge| edge.probability_lagged.unwrap_or(f64::NAN)),
+    )?;
+    answer.set_item("effect", numbers(&|edge| edge.effect.unwrap_or(f64::NAN)))?;
+    answer.set_item("strength", numbers(&|edge| edge.strength.unwrap_or(f64::NAN)))?;
     let signs: Vec<&str> = edges.iter().map(|edge| sign_word(edge.sign)).collect();
     answer.set_item("sign", signs)?;
     let optional: [Optional; 3] = [
@@ -60,7 +63,7 @@ pub(crate) fn edges<'py>(
             answer.set_item(column, numbers(&|edge| of(edge).unwrap_or(f64::NAN)))?;
         }
     }
-    answer.set_item("disagreement", numbers(&|edge| edge.disagreement))?;
+    answer.set_item("disagreement", numbers(&|edge| edge.disagreement.unwrap_or(f64::NAN)))?;
     Ok(answer)
 }
 

@@ -8,10 +8,10 @@ use driftgraph_core::fitted::error::FittedError;
 use driftgraph_core::train::bridge::BridgeError;
 use driftgraph_core::train::error::FitError;
 use driftgraph_data::{DataErrors, Problem, RunError};
-use driftgraph_overview::OverviewError;
 use driftgraph_report::ReportError;
 use driftgraph_run::{JobError, PlanError};
 use driftgraph_systems::SystemError;
+use driftgraph_view::ViewError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -236,7 +236,7 @@ impl IntoPyErr for BaselineError {
     }
 }
 
-impl IntoPyErr for OverviewError {
+impl IntoPyErr for ViewError {
     fn into_py_err(self) -> PyErr {
         match self {
             Self::Model(error) => error.into_py_err(),

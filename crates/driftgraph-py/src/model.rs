@@ -14,8 +14,8 @@ use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::{Loaded, RunError};
-use driftgraph_overview::{OverviewOptions, overview};
 use driftgraph_report::report_html;
+use driftgraph_view::{ViewOptions, report_view};
 use numpy::{PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -212,7 +212,7 @@ impl Model {
     fn graph_text(&self, py: Python<'_>, format: &str, threshold: f64) -> PyResult<String> {
         let format = one_of("format", format, &GraphFormat::ALL.map(|one| (one.name(), one)))?;
         let mut edges = py.detach(|| self.run.model.edges());
-        edges.retain(|edge| edge.probability >= threshold);
+        edges.retain(|edge| edge.is_at_least(threshold));
         Ok(graph_text(self.run.model.variables(), &edges, format))
     }
 
@@ -332,12 +332,12 @@ impl Model {
         };
         let truth = truth.as_ref().map(graph).transpose()?;
         let page = py.detach(|| {
-            let options = OverviewOptions {
+            let options = ViewOptions {
                 data: self.loaded(),
                 truth: truth.as_ref(),
                 interventions: &interventions,
             };
-            overview(&self.run, &self.folder, &options).map(|view| report_html(&view))
+            report_view(&self.run, &self.folder, &options).map(|view| report_html(&view))
         });
         page.or_raise()
     }

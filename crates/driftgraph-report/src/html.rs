@@ -12,11 +12,11 @@ mod training;
 
 pub use self::graph::graph_picture;
 
+use crate::prose::{cautions, sentences};
 use crate::svg::element::Element;
 use crate::view::{
     DataView, FitView, FutureView, GraphView, InterventionView, ReportView, TrainingView,
 };
-use crate::words::{cautions, sentences};
 
 /// Styles of the report and of the local page.
 pub const STYLES: &str = include_str!("../assets/report.css");

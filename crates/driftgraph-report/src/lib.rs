@@ -31,9 +31,9 @@ mod error;
 mod html;
 mod layout;
 mod order;
+mod prose;
 mod svg;
 pub mod view;
-mod words;
 
 pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;

@@ -9,7 +9,7 @@ use driftgraph_core::train::bridge::{BridgeError, BridgeFit, BridgeSettings, Bri
 use driftgraph_core::train::select::{
     EnsembleFit, FitName, HeldOutUnit, Selection, fit_ensemble, select,
 };
-use driftgraph_core::{SeriesSet, Shortage};
+use driftgraph_core::{SeriesSet, Uninformative};
 use driftgraph_data::whole_file::write_whole;
 use serde_json::json;
 
@@ -154,7 +154,7 @@ fn learned(
 fn left_out(data: &SeriesSet) -> Vec<String> {
     let shortages = data.variables().iter().enumerate();
     shortages
-        .filter_map(|(idx, name)| Some((name, Shortage::of(data, idx)?)))
+        .filter_map(|(idx, name)| Some((name, Uninformative::of(data, idx)?)))
         .map(|(name, shortage)| {
             format!("`{name}` {shortage}: its edges are not learned, and given as 0")
         })

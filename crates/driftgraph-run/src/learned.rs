@@ -37,7 +37,8 @@ impl Learned {
         elapsed: Duration,
     ) -> Result<FinishedRun, JobError> {
         let edges = self.model.edges();
-        if edges.iter().any(|edge| edge.probability.is_nan() || edge.score.is_nan()) {
+        if edges.iter().any(|edge| edge.probability.is_some_and(f64::is_nan) || edge.score.is_nan())
+        {
             return Err(JobError::NotFinite { what: "the edges" });
         }
         let description = self.describe(work, &edges, word, elapsed);
@@ -80,7 +81,7 @@ impl Learned {
             "driftgraph": env!("CARGO_PKG_VERSION"),
             "data": DataDescription::new(work.loaded, work.read_options),
             "model": self.model.description(),
-            "expected_edges": edges.iter().map(|edge| edge.probability).sum::<f64>(),
+            "expected_edges": edges.iter().filter_map(|edge| edge.probability).sum::<f64>(),
             "asked": work.asked,
             "ending": ending,
             "seconds": elapsed.as_secs_f64(),

@@ -28,7 +28,7 @@ pub fn edge_pictures(
     let matrices = Matrices::new(names.len(), edges);
     let drawn = LearnedEdges { truth: truth.map(SignatureGraph::matrix), ..matrices.edges(names) };
     let heatmap = heatmap_svg(&drawn, "Probability of every edge")?;
-    let n_probable = edges.iter().filter(|edge| edge.probability >= 0.5).count();
+    let n_probable = edges.iter().filter(|edge| edge.is_at_least(0.5)).count();
     let (title, selection) = if n_probable > MOST_EDGES {
         ("The most probable edges", EdgeSelection::Strongest(MOST_EDGES))
     } else {
@@ -61,11 +61,11 @@ impl Matrices {
             Self { probabilities: vec![0.0; n * n], signs: vec![EffectSign::Unknown; n * n] };
         for edge in edges {
             let idx = edge.source * n + edge.target;
-            matrices.probabilities[idx] = edge.probability;
+            matrices.probabilities[idx] = edge.probability.unwrap_or(0.0);
             matrices.signs[idx] = match edge.sign {
-                Sign::Positive => EffectSign::Positive,
-                Sign::Negative => EffectSign::Negative,
-                Sign::Mixed => EffectSign::Unknown,
+                Some(Sign::Positive) => EffectSign::Positive,
+                Some(Sign::Negative) => EffectSign::Negative,
+                Some(Sign::Mixed) | None => EffectSign::Unknown,
             };
         }
         matrices

@@ -6,7 +6,7 @@ use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::preset::Preset;
 use driftgraph_core::train::select::SelectSettings;
 use driftgraph_core::train::settings::{CheckedSettings, FitSettings, KnownEdge, SETTINGS};
-use driftgraph_core::{SeriesSet, Shortage};
+use driftgraph_core::{SeriesSet, Uninformative};
 use serde_json::{Map, Value, json};
 
 /// The preset of the bridge posterior, beside those of the simulated one.
@@ -250,7 +250,7 @@ impl BridgePlan {
         }
         // Their missing edges would count as evidence that edges are rare.
         (0..variables.len())
-            .filter(|&idx| Shortage::of(data, idx).is_some())
+            .filter(|&idx| Uninformative::of(data, idx).is_some())
             .for_each(|idx| prior.leave_out(idx));
         Ok(prior)
     }

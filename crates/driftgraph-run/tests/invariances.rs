@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_data::{ReadOptions, load};
 use driftgraph_run::observer::Silent;
 use driftgraph_run::{Asked, FitJob, FitPlan, Pace, fit};
@@ -29,22 +29,22 @@ struct Table {
 
 /// A ring of linear effects, observed with holes at irregular times.
 fn table(seed: u64) -> Table {
-    let mut noise = Noise::new(seed, Purpose::System, 0);
+    let mut random = RandomStream::new(seed, Purpose::System, 0);
     let mut rows = Vec::new();
     for series in 0..N_SERIES {
         let (mut state, mut time) = ([0.0; N_VARIABLES], 0.0);
         for _ in 0..N_ROWS {
-            time += 0.5 + noise.uniform();
+            time += 0.5 + random.uniform();
             let (before, mut shocks) = (state, [0.0; N_VARIABLES]);
-            noise.fill_normal(&mut shocks);
+            random.fill_normal(&mut shocks);
             for variable in 0..N_VARIABLES {
                 let source = (variable + N_VARIABLES - 1) % N_VARIABLES;
                 state[variable] =
                     0.7 * before[variable] + 0.4 * before[source] + 0.5 * shocks[variable];
             }
             let mut cells = state.to_vec();
-            if noise.uniform() < 0.2 {
-                cells[(noise.uniform() * N_VARIABLES as f64) as usize] = f64::NAN;
+            if random.uniform() < 0.2 {
+                cells[(random.uniform() * N_VARIABLES as f64) as usize] = f64::NAN;
             }
             rows.push((format!("s{series}"), time, cells));
         }
@@ -115,8 +115,8 @@ fn assert_close(one: &str, other: &str) {
 
 /// A random order of `n` things.
 fn order(n: usize, seed: u64) -> Vec<usize> {
-    let mut noise = Noise::new(seed, Purpose::System, 1);
-    let mut keyed: Vec<(f64, usize)> = (0..n).map(|idx| (noise.uniform(), idx)).collect();
+    let mut random = RandomStream::new(seed, Purpose::System, 1);
+    let mut keyed: Vec<(f64, usize)> = (0..n).map(|idx| (random.uniform(), idx)).collect();
     keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
     keyed.into_iter().map(|(_, idx)| idx).collect()
 }

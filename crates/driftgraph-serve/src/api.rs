@@ -11,9 +11,9 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
-use driftgraph_overview::{InterventionQuestion, forecast_view, intervention_view};
 use driftgraph_report::view::{FutureView, InterventionView, ReportView};
 use driftgraph_report::{SCRIPTS, STYLES, report_html};
+use driftgraph_view::{InterventionQuestion, forecast_view, intervention_view};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
@@ -226,7 +226,7 @@ async fn file(
             let shown = shown(&app, name).await?;
             aside(move || {
                 let mut edges = shown.run.model.edges();
-                edges.retain(|edge| edge.probability >= 0.5);
+                edges.retain(|edge| edge.is_at_least(0.5));
                 Ok(graph_text(shown.run.model.variables(), &edges, GraphFormat::GraphMl))
             })
             .await?

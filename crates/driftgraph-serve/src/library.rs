@@ -8,13 +8,13 @@ use std::time::SystemTime;
 
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_data::whole_file::write_whole;
-use driftgraph_data::{Loaded, ReadOptions, load};
-use driftgraph_overview::{OverviewOptions, overview};
+use driftgraph_data::{DateOrder, DecimalMark, Loaded, ReadOptions, load};
 use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
 use driftgraph_run::{
     Asked, DIVERGED, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
 };
+use driftgraph_view::{ViewOptions, report_view};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
@@ -66,13 +66,19 @@ pub(crate) struct NewRun {
     pub(crate) asked: Asked,
 }
 
-/// What the columns of a table are, where that is not obvious.
+/// How a table is to be read, where that is not obvious.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Columns {
     pub(crate) time: Option<String>,
     pub(crate) series: Option<String>,
     pub(crate) ignore: Vec<String>,
+    pub(crate) transpose: bool,
+    pub(crate) even_steps: bool,
+    pub(crate) sheet: Option<String>,
+    pub(crate) date_order: Option<DateOrder>,
+    pub(crate) decimal: Option<DecimalMark>,
+    pub(crate) missing: Option<Vec<String>>,
 }
 
 impl Columns {
@@ -82,6 +88,12 @@ impl Columns {
             time: given(&self.time),
             series: given(&self.series),
             ignore: self.ignore.clone(),
+            transpose: self.transpose,
+            even_steps: self.even_steps,
+            sheet: given(&self.sheet),
+            date_order: self.date_order,
+            decimal: self.decimal,
+            missing: self.missing.clone(),
             max_bytes,
             ..ReadOptions::default()
         }
@@ -275,8 +287,9 @@ impl Library {
         }
         let run = Run::load(&folder).map_err(|error| Refusal::unusable(&error))?;
         let data = run.load_data(&[]).ok();
-        let options = OverviewOptions { data: data.as_ref(), ..OverviewOptions::default() };
-        let view = overview(&run, &folder, &options).map_err(|error| Refusal::unusable(&error))?;
+        let options = ViewOptions { data: data.as_ref(), ..ViewOptions::default() };
+        let view =
+            report_view(&run, &folder, &options).map_err(|error| Refusal::unusable(&error))?;
         let shown = Arc::new(Shown { run, data, view });
         lock(&self.shown).insert(name.to_owned(), (changed, Arc::clone(&shown)));
         Ok(shown)

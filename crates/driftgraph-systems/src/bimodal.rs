@@ -1,8 +1,8 @@
 //! One variable that runs away upwards or downwards, by chance.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::Noise;
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::RandomStream;
 
 use crate::registry::{Entry, Parameter};
 use crate::system::self_loops;
@@ -57,7 +57,7 @@ impl System for Bimodal {
     }
 
     /// Always zero.
-    fn initial_state(&self, _noise: &mut Noise, out: &mut [f64]) {
+    fn initial_state(&self, _noise: &mut RandomStream, out: &mut [f64]) {
         out[0] = 0.0;
     }
 

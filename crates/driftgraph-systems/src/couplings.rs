@@ -1,7 +1,7 @@
 //! Sparse weighted edges, stored by target, as most systems with random couplings need them.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::Noise;
+use driftgraph_core::random::RandomStream;
 
 use crate::system::uniform_between;
 
@@ -25,15 +25,15 @@ impl Couplings {
     pub(crate) fn random(
         n_variables: usize,
         n_parents: usize,
-        noise: &mut Noise,
-        weight: impl Fn(&mut Noise) -> f64,
+        random: &mut RandomStream,
+        weight: impl Fn(&mut RandomStream) -> f64,
     ) -> Self {
         let mut into = |target: usize| {
             let mut sources: Vec<usize> = (0..n_variables).filter(|&idx| idx != target).collect();
-            noise.shuffle(&mut sources);
+            random.shuffle(&mut sources);
             sources.truncate(n_parents);
             sources.sort_unstable();
-            sources.into_iter().map(|source| (source, weight(noise))).collect()
+            sources.into_iter().map(|source| (source, weight(random))).collect()
         };
         Self { by_target: (0..n_variables).map(&mut into).collect() }
     }
@@ -71,14 +71,14 @@ impl Couplings {
 /// Beside a self-effect of -1 this makes every column diagonally dominant, hence the linear system
 /// stable (Gershgorin 1931); the smallest weight is half the largest, so that no edge is too weak
 /// to matter.
-pub(crate) fn stable_weight(noise: &mut Noise, n_parents: usize) -> f64 {
-    let magnitude = uniform_between(noise, 0.4, 0.8) / n_parents as f64;
-    if noise.uniform() < 0.5 { -magnitude } else { magnitude }
+pub(crate) fn stable_weight(random: &mut RandomStream, n_parents: usize) -> f64 {
+    let magnitude = uniform_between(random, 0.4, 0.8) / n_parents as f64;
+    if random.uniform() < 0.5 { -magnitude } else { magnitude }
 }
 
 #[cfg(test)]
 mod tests {
-    use driftgraph_core::noise::Purpose;
+    use driftgraph_core::random::Purpose;
 
     use super::*;
 
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn random_couplings_give_every_target_distinct_parents_other_than_itself() {
-        let mut noise = Noise::new(0, Purpose::System, 0);
-        let couplings = Couplings::random(7, 3, &mut noise, |noise| stable_weight(noise, 3));
+        let mut random = RandomStream::new(0, Purpose::System, 0);
+        let couplings = Couplings::random(7, 3, &mut random, |random| stable_weight(random, 3));
         for target in 0..7 {
             let sources = couplings.sources_of(target);
             assert_eq!(sources.len(), 3);

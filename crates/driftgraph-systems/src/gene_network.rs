@@ -1,8 +1,8 @@
 //! A gene network: few regulators with many targets, Hill kinetics, degradation.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::{Purpose, RandomStream};
 
 use crate::registry::{Entry, Parameter};
 use crate::system::{numbered, self_loops, uniform_between};
@@ -51,7 +51,7 @@ pub(crate) static ENTRY: Entry = Entry {
         let n_genes = values.count("variables");
         let n_regulators = values.count_up_to("regulators", n_genes)?;
         let max_parents = values.count_up_to("parents", n_genes - 1)?;
-        let mut generator = Noise::new(seed, Purpose::System, 0);
+        let mut generator = RandomStream::new(seed, Purpose::System, 0);
         Ok(Box::new(GeneNetwork {
             genes: random_genes(&mut generator, n_genes, n_regulators, max_parents),
             hill: values.real("hill"),
@@ -61,7 +61,7 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 fn random_genes(
-    generator: &mut Noise,
+    generator: &mut RandomStream,
     n_genes: usize,
     n_regulators: usize,
     max_parents: usize,
@@ -86,7 +86,7 @@ fn random_genes(
 
 /// Up to `n_parents` distinct regulators of `target`; hub number r has weight 1 / (r + 1).
 fn random_regulators(
-    generator: &mut Noise,
+    generator: &mut RandomStream,
     hubs: &[usize],
     target: usize,
     n_parents: usize,
@@ -107,7 +107,7 @@ fn random_regulators(
     regulators
 }
 
-fn weighted_choice(generator: &mut Noise, candidates: &[(usize, f64)]) -> usize {
+fn weighted_choice(generator: &mut RandomStream, candidates: &[(usize, f64)]) -> usize {
     let total: f64 = candidates.iter().map(|(_, weight)| weight).sum();
     let mut left = generator.uniform() * total;
     let passed = candidates.iter().take_while(|(_, weight)| {
@@ -177,9 +177,9 @@ impl System for GeneNetwork {
     }
 
     /// Uniform between 0.05 and 2.5: far from rest, so that the way back shows the regulations.
-    fn initial_state(&self, noise: &mut Noise, out: &mut [f64]) {
+    fn initial_state(&self, random: &mut RandomStream, out: &mut [f64]) {
         for level in out {
-            *level = uniform_between(noise, 0.05, 2.5);
+            *level = uniform_between(random, 0.05, 2.5);
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
     use crate::{Recipe, Sign, generate};
 
     fn network(n_genes: usize, n_regulators: usize, max_parents: usize, seed: u64) -> GeneNetwork {
-        let mut generator = Noise::new(seed, Purpose::System, 0);
+        let mut generator = RandomStream::new(seed, Purpose::System, 0);
         let genes = random_genes(&mut generator, n_genes, n_regulators, max_parents);
         GeneNetwork { genes, hill: 2.0, noise: 0.2 }
     }

@@ -1,8 +1,8 @@
 //! Generation: a system and a recipe in; a data set with its true graph out.
 
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::process::brownian::BrownianIncrements;
 use driftgraph_core::process::solver::integrate;
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{
     CoreError, ObservedSeries, SeriesSet, SignatureGraph, Standardizer, TimeGrid,
 };
@@ -76,7 +76,8 @@ fn simulate(
 
     let n_variables = system.n_variables();
     let mut state = vec![0.0; n_variables];
-    system.initial_state(&mut Noise::new(seed, Purpose::InitialState, idx as u64), &mut state);
+    system
+        .initial_state(&mut RandomStream::new(seed, Purpose::InitialState, idx as u64), &mut state);
     let mut increments = BrownianIncrements::new(seed, idx as u64);
     let fill = |step_idx: usize, dt: f64, dw: &mut [f64]| increments.fill(step_idx, dt, dw);
     let path = integrate(system, recipe.scheme, &grid, &state, fill);

@@ -1,8 +1,8 @@
 //! Glycolysis in yeast: seven concentrations that oscillate.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::Noise;
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::RandomStream;
 
 use crate::registry::{Entry, Parameter};
 use crate::system::uniform_between;
@@ -90,9 +90,9 @@ impl System for Glycolysis {
     }
 
     /// Uniform in the ranges of Daniels and Nemenman, as in the paper.
-    fn initial_state(&self, noise: &mut Noise, out: &mut [f64]) {
+    fn initial_state(&self, random: &mut RandomStream, out: &mut [f64]) {
         for (value, (low, high)) in out.iter_mut().zip(INITIAL_RANGES) {
-            *value = uniform_between(noise, low, high);
+            *value = uniform_between(random, low, high);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Kuramoto: oscillators that pull each other's phase along random couplings.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::{Purpose, RandomStream};
 
 use crate::couplings::Couplings;
 use crate::registry::{Entry, Parameter};
@@ -34,7 +34,7 @@ pub(crate) static ENTRY: Entry = Entry {
         let n_variables = values.count("variables");
         let n_parents = values.count_up_to("parents", n_variables - 1)?;
         let weight = values.real("coupling") / n_parents as f64;
-        let mut generator = Noise::new(seed, Purpose::System, 0);
+        let mut generator = RandomStream::new(seed, Purpose::System, 0);
         let mut frequencies = vec![0.0; n_variables];
         generator.fill_normal(&mut frequencies);
         let couplings = Couplings::random(n_variables, n_parents, &mut generator, |_| weight);
@@ -84,9 +84,9 @@ impl System for Kuramoto {
     }
 
     /// Uniform on one turn.
-    fn initial_state(&self, noise: &mut Noise, out: &mut [f64]) {
+    fn initial_state(&self, random: &mut RandomStream, out: &mut [f64]) {
         for phase in out {
-            *phase = uniform_between(noise, 0.0, std::f64::consts::TAU);
+            *phase = uniform_between(random, 0.0, std::f64::consts::TAU);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Linear drift with constant noise: Ornstein-Uhlenbeck processes in any number of variables.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::{Purpose, RandomStream};
 
 use crate::couplings::{Couplings, stable_weight};
 use crate::registry::{Entry, Parameter};
@@ -72,8 +72,8 @@ impl LinearSde {
 
     /// Self-effects of -1 and `n_parents` random sources per variable, small enough to be stable.
     fn random(n_variables: usize, n_parents: usize, noise: f64, seed: u64) -> Self {
-        let mut generator = Noise::new(seed, Purpose::System, 0);
-        let weight = |generator: &mut Noise| stable_weight(generator, n_parents);
+        let mut generator = RandomStream::new(seed, Purpose::System, 0);
+        let weight = |generator: &mut RandomStream| stable_weight(generator, n_parents);
         let mut couplings = Couplings::random(n_variables, n_parents, &mut generator, weight);
         couplings.add_self_effects(-1.0);
         Self { couplings, offsets: vec![0.0; n_variables], noise: vec![noise; n_variables] }
@@ -116,8 +116,8 @@ impl System for LinearSde {
     }
 
     /// Standard normal.
-    fn initial_state(&self, noise: &mut Noise, out: &mut [f64]) {
-        noise.fill_normal(out);
+    fn initial_state(&self, random: &mut RandomStream, out: &mut [f64]) {
+        random.fill_normal(out);
     }
 
     fn usual_times(&self) -> UsualTimes {

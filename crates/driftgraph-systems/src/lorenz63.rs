@@ -1,8 +1,8 @@
 //! Lorenz-63: three variables of atmospheric convection, the first known chaotic flow.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::Noise;
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::RandomStream;
 
 use crate::registry::{Entry, Parameter};
 use crate::{System, UsualTimes};
@@ -78,8 +78,8 @@ impl System for Lorenz63 {
     }
 
     /// Normal around the middle of the attractor, (0, 0, 25), with deviation 5.
-    fn initial_state(&self, noise: &mut Noise, out: &mut [f64]) {
-        noise.fill_normal(out);
+    fn initial_state(&self, random: &mut RandomStream, out: &mut [f64]) {
+        random.fill_normal(out);
         for (value, centre) in out.iter_mut().zip([0.0, 0.0, 25.0]) {
             *value = centre + 5.0 * *value;
         }

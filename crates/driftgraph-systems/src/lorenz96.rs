@@ -1,8 +1,8 @@
 //! Lorenz-96: a ring of variables, each driven by three neighbours and itself.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::Noise;
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::RandomStream;
 
 use crate::registry::{Entry, Parameter};
 use crate::system::numbered;
@@ -87,8 +87,8 @@ impl System for Lorenz96 {
     }
 
     /// Standard normal, as in the paper.
-    fn initial_state(&self, noise: &mut Noise, out: &mut [f64]) {
-        noise.fill_normal(out);
+    fn initial_state(&self, random: &mut RandomStream, out: &mut [f64]) {
+        random.fill_normal(out);
     }
 
     fn usual_times(&self) -> UsualTimes {

@@ -1,8 +1,8 @@
 //! Generalised Lotka-Volterra: populations that help and harm each other.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::{Purpose, RandomStream};
 
 use crate::couplings::{Couplings, stable_weight};
 use crate::registry::{Entry, Parameter};
@@ -39,8 +39,8 @@ pub(crate) static ENTRY: Entry = Entry {
 
 impl LotkaVolterra {
     fn random(n_variables: usize, n_parents: usize, noise: f64, seed: u64) -> Self {
-        let mut generator = Noise::new(seed, Purpose::System, 0);
-        let weight = |generator: &mut Noise| stable_weight(generator, n_parents);
+        let mut generator = RandomStream::new(seed, Purpose::System, 0);
+        let weight = |generator: &mut RandomStream| stable_weight(generator, n_parents);
         let mut effects = Couplings::random(n_variables, n_parents, &mut generator, weight);
         effects.add_self_effects(-1.0);
         let equilibrium: Vec<f64> =
@@ -89,9 +89,9 @@ impl System for LotkaVolterra {
     }
 
     /// Uniform between 0.2 and 2.5; equilibria lie between 0.5 and 1.5.
-    fn initial_state(&self, noise: &mut Noise, out: &mut [f64]) {
+    fn initial_state(&self, random: &mut RandomStream, out: &mut [f64]) {
         for population in out {
-            *population = uniform_between(noise, 0.2, 2.5);
+            *population = uniform_between(random, 0.2, 2.5);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Observation: complete clean series in; measurement noise added, times and cells dropped.
 
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer};
 
 use crate::SystemError;
@@ -101,9 +101,10 @@ pub(crate) fn sampling_times(
             (0..n_points - 1).map(time).chain([end]).collect()
         }
         Sampling::Random => {
-            let mut noise = Noise::new(seed, Purpose::ObservationTimes, times_stream(series));
+            let mut random =
+                RandomStream::new(seed, Purpose::ObservationTimes, times_stream(series));
             let mut times: Vec<f64> =
-                (0..n_points).map(|_| start + (end - start) * noise.uniform()).collect();
+                (0..n_points).map(|_| start + (end - start) * random.uniform()).collect();
             times.sort_by(f64::total_cmp);
             // Two equal draws are one observation.
             times.dedup();
@@ -141,7 +142,7 @@ pub fn observe(
     for (idx, series) in clean.series().iter().enumerate() {
         let mut values = series.values().to_vec();
         if noise != MeasurementNoise::Nothing {
-            let mut draws = Noise::new(seed, Purpose::MeasurementNoise, idx as u64);
+            let mut draws = RandomStream::new(seed, Purpose::MeasurementNoise, idx as u64);
             add_noise(&mut values, &deviations, &mut draws);
         }
         drop_cells(&mut values, series.n_variables(), dropping, (seed, idx));
@@ -150,9 +151,9 @@ pub fn observe(
     Ok(SeriesSet::new(clean.variables().to_vec(), observed)?)
 }
 
-fn add_noise(values: &mut [f64], deviations: &[f64], noise: &mut Noise) {
+fn add_noise(values: &mut [f64], deviations: &[f64], random: &mut RandomStream) {
     let mut draws = vec![0.0; values.len()];
-    noise.fill_normal(&mut draws);
+    random.fill_normal(&mut draws);
     for ((value, draw), deviation) in values.iter_mut().zip(draws).zip(deviations.iter().cycle()) {
         *value += deviation * draw;
     }
@@ -171,10 +172,10 @@ fn drop_cells(values: &mut [f64], n_variables: usize, dropping: Dropping, at: (u
         }
         Dropping::Cells(p) => (p, Purpose::MissingCells, series as u64, 1),
     };
-    let mut noise = Noise::new(seed, purpose, stream);
+    let mut random = RandomStream::new(seed, purpose, stream);
     for cells in values.chunks_exact_mut(unit) {
         // At p = 0 the rule U <= p could still drop, once in 2^53 draws.
-        if noise.uniform() <= probability && probability > 0.0 {
+        if random.uniform() <= probability && probability > 0.0 {
             cells.fill(f64::NAN);
         }
     }

@@ -1,8 +1,8 @@
 //! What every known system can tell: its process, names, true graph and usual circumstances.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::noise::Noise;
 use driftgraph_core::process::sde::DiagonalSde;
+use driftgraph_core::random::RandomStream;
 
 /// A known process with its true graph and the circumstances it is usually observed in.
 pub trait System: DiagonalSde + Send + Sync {
@@ -16,7 +16,7 @@ pub trait System: DiagonalSde + Send + Sync {
     fn true_graph(&self) -> SignatureGraph;
 
     /// Draws the state at the first time into `out`.
-    fn initial_state(&self, noise: &mut Noise, out: &mut [f64]);
+    fn initial_state(&self, random: &mut RandomStream, out: &mut [f64]);
 
     /// Times at which its behaviour can be seen, and a step that resolves it.
     fn usual_times(&self) -> UsualTimes;
@@ -41,8 +41,8 @@ pub(crate) fn numbered(prefix: &str, n_variables: usize) -> Vec<String> {
 }
 
 /// A uniform number between `low` and `high`.
-pub(crate) fn uniform_between(noise: &mut Noise, low: f64, high: f64) -> f64 {
-    low + (high - low) * noise.uniform()
+pub(crate) fn uniform_between(random: &mut RandomStream, low: f64, high: f64) -> f64 {
+    low + (high - low) * random.uniform()
 }
 
 /// A graph of self-loops only.

@@ -109,7 +109,7 @@ fn tell(args: &FitArgs, run: &FinishedRun) -> anyhow::Result<()> {
         Ending::Interrupted => "interrupted",
         Ending::OutOfTime => "stopped by the time budget",
     };
-    let expected = run.edges.iter().map(|edge| edge.probability).sum();
+    let expected = run.edges.iter().filter_map(|edge| edge.probability).sum();
     let seconds = run.elapsed.as_secs_f64();
     printer::note(&format!("{how} after {seconds:.1} s; {} edges expected", short(expected)));
     for remark in &run.remarks {
@@ -133,7 +133,7 @@ fn strongest_edges(run: &FinishedRun) -> String {
     let variables = run.model.variables();
     let mut rows = table(&["source", "target", "probability"]);
     for edge in run.edges.iter().take(SHOWN_EDGES) {
-        let probability = format!("{:.3}", edge.probability);
+        let probability = edge.probability.map_or_else(String::new, |p| format!("{p:.3}"));
         rows.add_row([&variables[edge.source], &variables[edge.target], &probability]);
     }
     format!("the strongest edges:\n{}", rows.trim_fmt())

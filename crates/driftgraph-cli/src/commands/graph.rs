@@ -38,7 +38,7 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
             edges.truncate(k);
         } else {
             let threshold = args.threshold.unwrap_or(0.5);
-            edges.retain(|edge| edge.probability >= threshold);
+            edges.retain(|edge| edge.is_at_least(threshold));
         }
         Ok((run.model.variables().to_vec(), edges))
     })?;
@@ -118,10 +118,10 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
         let mut cells = vec![
             names[edge.source].clone(),
             names[edge.target].clone(),
-            format!("{:.3}", edge.probability),
+            edge.probability.map_or_else(String::new, |p| format!("{p:.3}")),
             sign_word(edge.sign).to_owned(),
-            short(edge.effect),
-            short(edge.strength),
+            optional(edge.effect),
+            optional(edge.strength),
         ];
         if with_noise {
             cells.push(optional(edge.noise_effect));
@@ -131,7 +131,7 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
             cells.push(within.map_or("-".to_owned(), |p| format!("{p:.3}")));
             cells.push(optional(edge.effect_instantaneous));
         }
-        cells.push(short(edge.disagreement));
+        cells.push(optional(edge.disagreement));
         rows.add_row(cells);
     }
     rows.trim_fmt()

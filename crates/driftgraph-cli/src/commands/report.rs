@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use driftgraph_data::edges::read_edges;
 use driftgraph_data::run_folder::Run;
-use driftgraph_overview::{OverviewOptions, overview};
 use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
+use driftgraph_view::{ViewOptions, report_view};
 
 use crate::asking::{data_if_there, with_run};
 use crate::model_args::ReportArgs;
@@ -40,20 +40,17 @@ fn view(args: &ReportArgs, run: &Run) -> anyhow::Result<ReportView> {
         graph.with_context(|| format!("cannot use the truth in `{}`", path.display()))
     });
     let truth = truth.transpose()?;
-    let options = OverviewOptions {
-        data: data.as_ref(),
-        truth: truth.as_ref(),
-        interventions: &args.changes,
-    };
-    Ok(overview(run, &args.run.run, &options)?)
+    let options =
+        ViewOptions { data: data.as_ref(), truth: truth.as_ref(), interventions: &args.changes };
+    Ok(report_view(run, &args.run.run, &options)?)
 }
 
 /// Writes the report of a fit that has just ended into its folder.
 pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
     let run = Run::load(folder)?;
     let data = run.load_data(&[])?;
-    let options = OverviewOptions { data: Some(&data), ..OverviewOptions::default() };
-    write_view(&folder.join(FILE), &overview(&run, folder, &options)?)
+    let options = ViewOptions { data: Some(&data), ..ViewOptions::default() };
+    write_view(&folder.join(FILE), &report_view(&run, folder, &options)?)
 }
 
 fn write_view(file: &Path, view: &ReportView) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 
 use crate::Sandbox;
 
@@ -88,7 +88,7 @@ fn a_fit_that_is_killed_a_hundred_times_ends_with_the_same_bytes() {
     let settings = "--steps 120 --ensemble 2 --checkpoint-every 5ms";
     sandbox.stdout(&format!("fit data.csv --out undisturbed {settings}"));
     let expected = result(&sandbox.path("undisturbed"));
-    let mut chance = Noise::new(7, Purpose::System, 0);
+    let mut chance = RandomStream::new(7, Purpose::System, 0);
     let (mut n_kills, mut n_fits) = (0, 0);
     while n_kills < N_KILLS {
         n_fits += 1;

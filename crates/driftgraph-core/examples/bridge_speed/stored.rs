@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use driftgraph_core::noise::{Noise, Purpose};
 use driftgraph_core::posterior::bridge::batch::Batch;
 use driftgraph_core::posterior::bridge::blocks::Epoch;
 use driftgraph_core::posterior::bridge::neural::SampledGraphs;
 use driftgraph_core::posterior::bridge::structure::Pass;
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::bridge::BridgeTrainer;
 use serde_json::{Map, Value, json};
 
@@ -89,7 +89,7 @@ impl Stored {
         }
         let d = model.n_variables();
         let mut noise = vec![0.0; n_steps * d];
-        Noise::new(pass.seed, Purpose::Brownian, pass.draw).fill_normal(&mut noise);
+        RandomStream::new(pass.seed, Purpose::Brownian, pass.draw).fill_normal(&mut noise);
         self.add("noise", &noise, &[n_steps, d]);
         let logits = model.lagged().edge_logits.of(&trainer.state().parameters);
         let (structure, rules) = (model.structure(), model.lagged_prior().rules());

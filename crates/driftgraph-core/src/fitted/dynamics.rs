@@ -14,11 +14,11 @@ use net::{BlockNet, NetBuffers};
 
 use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
 use crate::graph::posterior::edge_probabilities;
-use crate::nn::real::Real;
-use crate::noise::Noise;
+use crate::numeric::real::Real;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::innovation::{Component, InnovationLaw};
 use crate::process::prior::PriorProcess;
+use crate::random::RandomStream;
 
 /// One member's process.
 #[derive(Debug)]
@@ -334,20 +334,20 @@ impl Dynamics {
     }
 
     /// Fills one step's innovations of a path, in units of its diffusion over the square root of time.
-    pub(super) fn draw_innovations(&self, noise: &mut Noise, out: &mut [f64]) {
-        noise.fill_normal(out);
+    pub(super) fn draw_innovations(&self, random: &mut RandomStream, out: &mut [f64]) {
+        random.fill_normal(out);
         match &self.law {
             Law::Gaussian => {}
             // A normal number times the root of twice an exponential one has Laplace's law.
             Law::Laplace => out.iter_mut().for_each(|value| {
-                *value *= (-2.0 * (1.0 - noise.uniform()).ln()).sqrt();
+                *value *= (-2.0 * (1.0 - random.uniform()).ln()).sqrt();
             }),
             Law::Mixture(components) => {
                 let DiffusionForm::Exponential(scales) = &self.diffusion else { return };
                 for ((value, pair), scale) in
                     out.iter_mut().zip(components).zip(scales.iter().cycle())
                 {
-                    let first = noise.uniform() < pair[0].log_weight.exp();
+                    let first = random.uniform() < pair[0].log_weight.exp();
                     let component = if first { pair[0] } else { pair[1] };
                     *value = component.centre / scale + component.log_deviation.exp() * *value;
                 }
@@ -360,13 +360,14 @@ impl Dynamics {
         matches!(self.law, Law::Gaussian)
     }
 
-    /// Spreads the increments of one path through its effects within a step, in place.
-    pub(super) fn spread(&self, spread: &[f64], increments: &mut [f64]) {
+    /// Passes the increments of one path through its effects within a step, in place.
+    pub(super) fn propagate(&self, propagation: &[f64], increments: &mut [f64]) {
         let n = self.n;
         let before: Vec<f64> =
             increments.iter().zip(&self.units).map(|(d, unit)| d / unit).collect();
         for (target, out) in increments.iter_mut().enumerate() {
-            let sum: f64 = (0..n).map(|source| before[source] * spread[source * n + target]).sum();
+            let sum: f64 =
+                (0..n).map(|source| before[source] * propagation[source * n + target]).sum();
             *out = sum * self.units[target];
         }
     }
@@ -374,19 +375,19 @@ impl Dynamics {
     /// Variances of a step's noise per unit of time at one state, effects within the step included.
     pub(super) fn noise_variances(&self, state: &[f64]) -> Vec<f64> {
         let mut graphs = BlockGraphs::new(self, GraphChoice::Threshold(0.5), 0, &[0]);
-        // Effects without a solution are left out: their spread stays empty.
+        // Effects without a solution are left out: their propagation stays empty.
         let _ = graphs.hold(&[]);
         let mut coefficients = Coefficients::default();
         self.coefficients(state, &graphs, &mut coefficients, false);
         let own: Vec<f64> =
             coefficients.diffusion.iter().map(|g| g * g * self.law_variance()).collect();
-        let Some(spread) = graphs.spread(0) else { return own };
+        let Some(propagation) = graphs.propagation(0) else { return own };
         let n = self.n;
         (0..n)
             .map(|target| {
                 let share = |source: usize| {
                     let weight =
-                        spread[source * n + target] * self.units[target] / self.units[source];
+                        propagation[source * n + target] * self.units[target] / self.units[source];
                     weight * weight * own[source]
                 };
                 (0..n).map(share).sum()

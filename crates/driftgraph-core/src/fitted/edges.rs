@@ -22,25 +22,27 @@ pub enum Sign {
     Mixed,
 }
 
-/// What is known of one edge; effects are those the edge has if it exists.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+/// What a method says of one edge; effects are those the edge has if it exists.
+///
+/// Every method has a score; what else it can say differs from method to method.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct LearnedEdge {
     /// Position of the source.
     pub source: usize,
     /// Position of the target.
     pub target: usize,
     /// Probability of any influence, lagged or within a step.
-    pub probability: f64,
-    /// Ranks edges where probabilities round to 1: larger is more probable.
+    pub probability: Option<f64>,
+    /// Ranks edges, also where probabilities round to 1: larger is more probable.
     pub score: f64,
     /// Probability of a lagged influence: on drift or noise.
-    pub probability_lagged: f64,
+    pub probability_lagged: Option<f64>,
     /// Sign of the effect on the drift.
-    pub sign: Sign,
+    pub sign: Option<Sign>,
     /// Mean partial derivative of the target's drift: its unit per unit of time and of the source.
-    pub effect: f64,
+    pub effect: Option<f64>,
     /// The same in deviations of target and source, to compare effects with each other.
-    pub strength: f64,
+    pub strength: Option<f64>,
     /// Mean relative change of the target's noise per unit of the source, where noise has edges.
     pub noise_effect: Option<f64>,
     /// Probability of an influence within a step, where the model has such effects.
@@ -48,7 +50,14 @@ pub struct LearnedEdge {
     /// Change of the target within a step per change of the source, in their own units.
     pub effect_instantaneous: Option<f64>,
     /// Deviation of the lagged log-odds over fits with different seeds.
-    pub disagreement: f64,
+    pub disagreement: Option<f64>,
+}
+
+impl LearnedEdge {
+    /// Whether the edge has at least this probability; `false` where its method gives none.
+    pub fn is_at_least(&self, probability: f64) -> bool {
+        self.probability.is_some_and(|own| own >= probability)
+    }
 }
 
 /// Effects of all edges, `[source, target]`, as they would be if the edge existed.
@@ -77,16 +86,16 @@ impl FittedModel {
                 LearnedEdge {
                     source,
                     target,
-                    probability: probabilities[idx],
+                    probability: Some(probabilities[idx]),
                     score,
-                    probability_lagged: lagged[idx],
-                    sign: effects.signs[idx],
-                    effect: effects.drift[idx],
-                    strength: effects.strength[idx],
+                    probability_lagged: Some(lagged[idx]),
+                    sign: Some(effects.signs[idx]),
+                    effect: Some(effects.drift[idx]),
+                    strength: Some(effects.strength[idx]),
                     noise_effect: effects.noise.as_ref().map(|noise| noise[idx]),
                     probability_instantaneous: instant.as_ref().map(|p| p[idx]),
                     effect_instantaneous: effects.instant.as_ref().map(|effect| effect[idx]),
-                    disagreement: disagreement[idx],
+                    disagreement: Some(disagreement[idx]),
                 }
             })
             .collect()

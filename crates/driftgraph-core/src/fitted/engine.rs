@@ -7,8 +7,8 @@ use super::error::FittedError;
 use super::intervention::Interventions;
 use super::model::FittedModel;
 use super::schedule::Schedule;
-use crate::noise::{Noise, Purpose};
 use crate::process::solver::Scheme;
+use crate::random::{Purpose, RandomStream};
 
 /// Rows (paths times variables) of a block: enough for fast products, few enough for the cache.
 const BLOCK_ROWS: usize = 1024;
@@ -108,7 +108,7 @@ impl Engine<'_> {
             states: self.first_states(dynamics, member, paths),
             innovations: Innovations::new(self.seed, &streams, dynamics.n_variables()),
             within: (streams.iter())
-                .map(|&stream| Noise::new(self.seed, Purpose::WithinStep, stream as u64))
+                .map(|&stream| RandomStream::new(self.seed, Purpose::WithinStep, stream as u64))
                 .collect(),
             coefficients: Coefficients::default(),
             kept: vec![0.0; paths.len() * self.schedule.n_kept * dynamics.n_variables()],
@@ -136,7 +136,7 @@ impl Engine<'_> {
             };
             let mut draws = vec![0.0; d];
             let stream = path as u64 + self.first_stream;
-            Noise::new(self.seed, Purpose::InitialState, stream).fill_normal(&mut draws);
+            RandomStream::new(self.seed, Purpose::InitialState, stream).fill_normal(&mut draws);
             let cells = draws.iter().zip(means.iter().zip(deviations));
             states.extend(cells.map(|(draw, (mean, deviation))| mean + deviation * draw));
         }
@@ -153,7 +153,7 @@ struct Block<'a> {
     states: Vec<f64>,
     innovations: Innovations,
     /// Random numbers of the states that are kept within steps.
-    within: Vec<Noise>,
+    within: Vec<RandomStream>,
     coefficients: Coefficients,
     kept: Vec<f64>,
 }
@@ -319,16 +319,16 @@ impl Update<'_> {
                 *increment += 0.5 * diffusion[idx] * derivative[idx] * (dw * dw - dt);
             }
         }
-        if let Some(spread) = self.graphs.spread(path) {
+        if let Some(propagation) = self.graphs.propagation(path) {
             self.held.iter().for_each(|&variable| increments[variable] = 0.0);
-            self.dynamics.spread(spread, increments);
+            self.dynamics.propagate(propagation, increments);
         }
     }
 }
 
 /// Random numbers of a block's paths, some steps ahead.
 struct Innovations {
-    noise: Vec<Noise>,
+    streams: Vec<RandomStream>,
     n: usize,
     /// `[path, step, variable]`.
     ahead: Vec<f64>,
@@ -338,11 +338,11 @@ struct Innovations {
 
 impl Innovations {
     fn new(seed: u64, streams: &[usize], n: usize) -> Self {
-        let noise: Vec<Noise> = (streams.iter())
-            .map(|&stream| Noise::new(seed, Purpose::Brownian, stream as u64))
+        let streams: Vec<RandomStream> = (streams.iter())
+            .map(|&stream| RandomStream::new(seed, Purpose::Brownian, stream as u64))
             .collect();
-        let ahead = vec![0.0; noise.len() * NOISE_STEPS * n];
-        Self { noise, n, ahead, fast: Vec::new(), next: NOISE_STEPS }
+        let ahead = vec![0.0; streams.len() * NOISE_STEPS * n];
+        Self { streams, n, ahead, fast: Vec::new(), next: NOISE_STEPS }
     }
 
     /// Moves on to the next step.
@@ -353,14 +353,14 @@ impl Innovations {
         }
         self.next = 0;
         let per_path = NOISE_STEPS * self.n;
-        for (noise, out) in self.noise.iter_mut().zip(self.ahead.chunks_exact_mut(per_path)) {
+        for (random, out) in self.streams.iter_mut().zip(self.ahead.chunks_exact_mut(per_path)) {
             if dynamics.is_gaussian() {
                 self.fast.resize(out.len(), 0.0);
-                noise.fill_normal_single(&mut self.fast);
+                random.fill_normal_single(&mut self.fast);
                 out.iter_mut().zip(&self.fast).for_each(|(out, &draw)| *out = f64::from(draw));
             } else {
                 out.chunks_exact_mut(self.n)
-                    .for_each(|step| dynamics.draw_innovations(noise, step));
+                    .for_each(|step| dynamics.draw_innovations(random, step));
             }
         }
     }

@@ -12,9 +12,9 @@ use super::law::Law;
 use super::model::FittedModel;
 use super::schedule::{Schedule, check_times};
 use super::simulate::{check_graph, check_paths, even_times};
-use crate::noise::{Noise, Purpose};
 use crate::objective::observation::ObservationNoise;
 use crate::process::solver::Scheme;
+use crate::random::{Purpose, RandomStream};
 use crate::{ObservedSeries, SeriesSet};
 
 /// When the future is asked for, in the user's unit of time.
@@ -135,7 +135,7 @@ impl FittedModel {
     ) -> Result<Vec<SeriesForecast>, FittedError> {
         let hidden = HiddenPaths::new(self, data, (settings.n_paths, settings.seed))?;
         let names = hidden.names();
-        let noise = Dynamics::of(self);
+        let dynamics = Dynamics::of(self);
         let done = std::sync::atomic::AtomicUsize::new(0);
         let forecasts: Vec<Result<Option<SeriesForecast>, FittedError>> = (0..names.len())
             .into_par_iter()
@@ -151,7 +151,7 @@ impl FittedModel {
                         &hidden,
                         (series, end),
                         (name, asked),
-                        &noise,
+                        &dynamics,
                     )?)
                 };
                 let done = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -192,10 +192,13 @@ impl FittedModel {
         let mut paths = Vec::with_capacity(settings.n_paths * asked.len() * d);
         for (path, states) in states.chunks_exact(kept.len() * d).enumerate() {
             let (law, scales) = members[path % members.len()].measurement_noise();
-            let mut noise =
-                Noise::new(settings.seed, Purpose::MeasurementNoise, first_stream + path as u64);
+            let mut random = RandomStream::new(
+                settings.seed,
+                Purpose::MeasurementNoise,
+                first_stream + path as u64,
+            );
             let mut draws = vec![0.0; asked.len() * d];
-            fill_measurement_noise(law, &mut noise, &mut draws);
+            fill_measurement_noise(law, &mut random, &mut draws);
             let cells = states[d..].iter().zip(&draws).enumerate();
             paths.extend(cells.map(|(idx, (state, draw))| state + scales[idx % d] * draw));
         }
@@ -232,12 +235,16 @@ impl FittedModel {
 }
 
 /// Measurement noise of unit scale.
-pub(super) fn fill_measurement_noise(law: ObservationNoise, noise: &mut Noise, out: &mut [f64]) {
+pub(super) fn fill_measurement_noise(
+    law: ObservationNoise,
+    random: &mut RandomStream,
+    out: &mut [f64],
+) {
     match law {
-        ObservationNoise::Gaussian => noise.fill_normal(out),
+        ObservationNoise::Gaussian => random.fill_normal(out),
         ObservationNoise::Laplace => out.iter_mut().for_each(|out| {
             // The inverse of Laplace's distribution function at a uniform number around 0.
-            let centred = noise.uniform() - 0.5;
+            let centred = random.uniform() - 0.5;
             *out = -centred.signum() * (1.0 - 2.0 * centred.abs()).max(f64::MIN_POSITIVE).ln();
         }),
     }

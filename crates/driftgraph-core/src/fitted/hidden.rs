@@ -9,9 +9,9 @@ use super::law::Law;
 use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
 use crate::SeriesSet;
 use crate::posterior::batch::{BatchObjective, BatchTask};
+use crate::posterior::draws::StepDraws;
 use crate::posterior::plan::PlannedSeries;
 use crate::posterior::workspace::ChunkWorkspace;
-use crate::train::noise::StepNoise;
 
 /// Hidden paths of all series.
 pub(super) struct HiddenPaths<'a> {
@@ -212,12 +212,12 @@ fn sample(
                 (objective, ChunkWorkspace::default())
             },
             |(objective, work), sample| {
-                let noise = StepNoise::new(seed, sample as u64);
+                let draws = StepDraws::new(seed, sample as u64);
                 let path = |series: usize| {
                     let task = BatchTask {
                         parameters: fit.parameters(),
                         batch: &[series],
-                        noise: &noise,
+                        draws: &draws,
                         kl_weight: 1.0,
                     };
                     objective.draw(task, work);

@@ -10,8 +10,8 @@ use super::hidden::HiddenPaths;
 use super::law::Law;
 use super::model::FittedModel;
 use super::schedule::check_times;
-use crate::noise::{Noise, Purpose};
 use crate::objective::observation::ObservationNoise;
+use crate::random::{Purpose, RandomStream};
 use crate::{ObservedSeries, SeriesSet};
 
 /// Which hidden states are asked for.
@@ -131,7 +131,7 @@ impl FittedModel {
             ObservationNoise::Gaussian => 1.0,
             ObservationNoise::Laplace => 2.0_f64.sqrt(),
         };
-        let mut draws = Noise::new(settings.seed, Purpose::MeasurementNoise, 0);
+        let mut draws = RandomStream::new(settings.seed, Purpose::MeasurementNoise, 0);
         let mut draw = || {
             let mut one = [0.0];
             fill_measurement_noise(law, &mut draws, &mut one);
@@ -187,7 +187,7 @@ fn chosen_cells(data: &SeriesSet, share: f64, seed: u64) -> Result<Vec<Cell>, Fi
         let reason = "no cell has observed ones before and after it";
         return Err(FittedError::NothingToHoldOut { reason });
     }
-    Noise::new(seed, Purpose::MissingCells, 0).shuffle(&mut cells);
+    RandomStream::new(seed, Purpose::MissingCells, 0).shuffle(&mut cells);
     cells.truncate(((share * cells.len() as f64).round() as usize).max(1));
     cells.sort_unstable_by_key(|cell| (cell.series, cell.row, cell.variable));
     Ok(cells)

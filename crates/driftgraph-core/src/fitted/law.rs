@@ -1,7 +1,7 @@
 //! The law of one number: a mixture of normal laws, or samples; mean, quantiles and score.
 
 use super::bands::quantile;
-use crate::special::{mean_magnitude, normal_cdf};
+use crate::numeric::special::{mean_magnitude, normal_cdf};
 
 /// The law of one number.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,9 +2,8 @@
 
 use super::error::FittedError;
 use super::model::{FittedModel, ModelPart};
+use crate::posterior::bridge::kalman::{FilterDynamics, predictive_log_likelihoods};
 use crate::posterior::bridge::layout::BridgeLayout;
-use crate::train::select::dynamics::of_parameters;
-use crate::train::select::kalman::predictive_log_likelihoods;
 use crate::{ObservedSeries, SeriesSet};
 
 /// How probable one series is.
@@ -29,7 +28,7 @@ impl FittedModel {
         let standardised = self.standardizer().apply(data);
         let layout = BridgeLayout::new(&standardised, self.step_size())?;
         let members = part.members.iter().map(|member| {
-            let dynamics = of_parameters(&part.model, &member.parameters, part.time_unit);
+            let dynamics = FilterDynamics::new(&part.model, &member.parameters, part.time_unit);
             dynamics.map(|dynamics| predictive_log_likelihoods(&dynamics, &layout))
         });
         let members: Vec<Vec<Option<f64>>> = members.flatten().collect();

@@ -12,7 +12,7 @@ pub(crate) use simulated::SimulatedPart;
 
 use super::arrays::{ArraySource, NamedArray};
 use super::error::{FittedError, ModelError};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::train::bridge::combined_scores;
 use crate::train::fit::FitSummary;
 use crate::{EdgeScores, Fit, SeriesSet, Standardizer};

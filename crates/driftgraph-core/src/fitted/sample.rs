@@ -3,7 +3,7 @@
 use super::dynamics::{Dynamics, GraphChoice};
 use super::model::FittedModel;
 use crate::SignatureGraph;
-use crate::noise::{Noise, Purpose};
+use crate::random::{Purpose, RandomStream};
 
 /// One graph of the posterior.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,8 @@ impl FittedModel {
         };
         let one = |number: usize| {
             let member = &members[number % members.len()];
-            let mut noise = Noise::new(seed, Purpose::Graph, number as u64);
-            let (lagged, instant) = member.draw_graph(GraphChoice::Sampled, &mut noise);
+            let mut random = RandomStream::new(seed, Purpose::Graph, number as u64);
+            let (lagged, instant) = member.draw_graph(GraphChoice::Sampled, &mut random);
             SampledGraph { lagged: graph(lagged), instant: instant.map(graph) }
         };
         (0..n_graphs).map(one).collect()

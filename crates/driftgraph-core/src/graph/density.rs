@@ -6,8 +6,8 @@
 use rayon::prelude::*;
 
 use super::prior::{EdgePrior, EdgeRule};
-use crate::nn::real::Real;
-use crate::special::{digamma, ln_beta};
+use crate::numeric::real::Real;
+use crate::numeric::special::{digamma, ln_beta};
 
 /// Fewest sources whose edges are counted by one thread.
 const ROWS_PER_PIECE: usize = 64;

@@ -1,7 +1,7 @@
 //! q(G): independent edges with learned logits, their samples, entropy and divergence.
 
 use super::prior::{EdgePrior, EdgeRule};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// Probability of each edge `[source, target]`; exactly 0 or 1 where the edge is not learned.
 pub fn edge_probabilities<R: Real>(edge_logits: &[R], rules: &[EdgeRule]) -> Vec<f64> {
@@ -146,11 +146,11 @@ mod tests {
 
     #[test]
     fn samples_have_the_edges_probability() {
-        let mut noise = crate::noise::Noise::new(2, crate::noise::Purpose::Graph, 0);
+        let mut random = crate::random::RandomStream::new(2, crate::random::Purpose::Graph, 0);
         let (n, logit) = (40_000, -1.1);
         let present: f64 = (0..n)
             .map(|_| {
-                let uniform = noise.uniform();
+                let uniform = random.uniform();
                 let logistic = [uniform.ln() - (-uniform).ln_1p()];
                 let (mut graph, mut slopes) = ([0.0], [0.0]);
                 let rules = [EdgeRule::Free];

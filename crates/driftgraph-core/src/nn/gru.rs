@@ -1,8 +1,10 @@
 //! The gated recurrent unit, run backwards over rows of several series at once.
 
-use super::kernels::{View, add_column_sums, add_product, fill_rows, transpose, vectorised};
 use super::parameters::{Init, ParameterTable, Slot};
-use super::real::Real;
+use crate::numeric::kernels::{
+    View, add_column_sums, add_product, fill_rows, transpose, vectorised,
+};
+use crate::numeric::real::Real;
 
 /// A one-layer GRU with PyTorch's gates: reset, update, new.
 ///

@@ -1,26 +1,26 @@
 //! Initial values of all parameters, from a seed.
 
 use super::parameters::{Init, ParameterTable};
-use super::real::Real;
-use crate::noise::{Noise, Purpose};
+use crate::numeric::real::Real;
+use crate::random::{Purpose, RandomStream};
 
 /// Initial values; parameter number k of the table draws from stream k of the seed.
 pub fn initial_values<R: Real>(table: &ParameterTable, seed: u64) -> Vec<R> {
     let mut values = vec![R::ZERO; table.len()];
     for (stream, parameter) in table.parameters().iter().enumerate() {
-        let mut noise = Noise::new(seed, Purpose::Weights, stream as u64);
+        let mut random = RandomStream::new(seed, Purpose::Weights, stream as u64);
         let out = parameter.slot.of_mut(&mut values);
         match parameter.init {
             Init::Constant(value) => out.fill(R::from_f64(value)),
             Init::Normal(deviation) => {
                 let mut draws = vec![0.0; out.len()];
-                noise.fill_normal(&mut draws);
+                random.fill_normal(&mut draws);
                 for (out, draw) in out.iter_mut().zip(draws) {
                     *out = R::from_f64(deviation * draw);
                 }
             }
             Init::Uniform(bound) => {
-                out.fill_with(|| R::from_f64(bound * (2.0 * noise.uniform() - 1.0)));
+                out.fill_with(|| R::from_f64(bound * (2.0 * random.uniform() - 1.0)));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The linear layer y = W x + b, over a block of rows.
 
-use super::kernels::{View, add_column_sums, add_product, fill_rows, product};
 use super::parameters::{Init, ParameterTable, Slot};
-use super::real::Real;
+use crate::numeric::kernels::{View, add_column_sums, add_product, fill_rows, product};
+use crate::numeric::real::Real;
 
 /// Places of weight `[out, in]` and bias of a linear layer.
 #[derive(Debug, Clone, Copy)]

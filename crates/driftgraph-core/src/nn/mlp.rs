@@ -1,12 +1,12 @@
 //! The Softplus network on a state and its context: drift of the posterior process.
 
-use super::kernels::{
+use super::linear::Linear;
+use super::parameters::ParameterTable;
+use crate::numeric::kernels::{
     View, add_column_sums, add_product, fill_rows, multiply_into, product, softplus_with_slope,
     transpose,
 };
-use super::linear::Linear;
-use super::parameters::ParameterTable;
-use super::real::Real;
+use crate::numeric::real::Real;
 
 /// A network `[state | context] -> hidden -> .. -> hidden -> out`, Softplus between the layers.
 ///

@@ -19,12 +19,12 @@ pub use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
 pub use tangent::{NodeTangents, TangentRows};
 pub use trace::{NodeAdjoints, NodeTrace, Rows};
 
-use super::kernels::{
-    View, add_into, add_product, dot, fill_rows, leaky, leaky_slope, product, transpose, vectorised,
-};
 use super::linear::Linear;
 use super::parameters::{Init, ParameterTable, Slot};
-use super::real::Real;
+use crate::numeric::kernels::{
+    View, add_into, add_product, dot, fill_rows, leaky, leaky_slope, product, transpose, vectorised,
+};
+use crate::numeric::real::Real;
 
 /// Sizes of a node function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

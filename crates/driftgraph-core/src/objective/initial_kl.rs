@@ -1,6 +1,6 @@
 //! Divergence of the initial state's posterior from its learned prior, both diagonal normal laws.
 
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// A normal law of one variable.
 #[derive(Debug, Clone, Copy, PartialEq)]

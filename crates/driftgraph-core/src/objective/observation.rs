@@ -1,6 +1,6 @@
 //! Observation noise, Eq. 10 (eq: observation likelihood): x = z + noise at the observed cells.
 
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// The law of the observation noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

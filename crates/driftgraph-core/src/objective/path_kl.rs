@@ -1,6 +1,6 @@
 //! Divergence of the posterior path from the prior process, by Girsanov's theorem.
 
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// The control of one variable in one step, and what it was divided by.
 #[derive(Debug, Clone, Copy, PartialEq)]

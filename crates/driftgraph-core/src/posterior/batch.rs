@@ -5,14 +5,14 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use super::chunk::{Chunk, ChunkSums, LossWeights, PathNoise};
+use super::chunk::{Chunk, ChunkSums, LossWeights, PathDraws};
 use super::plan::PlannedSeries;
 use super::simulated::{GraphTerm, SharedWeights, SimulatedPosterior};
 use super::workspace::ChunkWorkspace;
 use crate::graph::posterior::{graph_entropy, graph_kl};
-use crate::nn::kernels::{add_into, vectorised};
 use crate::nn::node_function::NodeTrace;
-use crate::nn::real::Real;
+use crate::numeric::kernels::{add_into, vectorised};
+use crate::numeric::real::Real;
 use crate::objective::elbo::ElboTerms;
 
 /// Sums that run in parallel. A constant, so that the order of addition never depends on threads.
@@ -50,7 +50,7 @@ pub struct BatchTask<'a, R> {
     /// Series of the batch.
     pub batch: &'a [usize],
     /// Random numbers of the step.
-    pub noise: &'a dyn PathNoise<R>,
+    pub draws: &'a dyn PathDraws<R>,
     /// Annealing weight of initial and path KL.
     pub kl_weight: f64,
 }
@@ -118,8 +118,8 @@ impl<R: Real> BatchObjective<R> {
             lane.sums = ChunkSums::default();
             let mut work = take(spare);
             for series in order.chunks(chunk_len).skip(first).step_by(n_lanes) {
-                let (parameters, noise) = (task.parameters, task.noise);
-                let chunk = Chunk { model, parameters, shared, plans, series, noise, weights };
+                let (parameters, draws) = (task.parameters, task.draws);
+                let chunk = Chunk { model, parameters, shared, plans, series, draws, weights };
                 let sums = chunk.run(&mut work, &mut lane.grads);
                 lane.sums.terms.add_series(&sums.terms);
                 lane.sums.sampled_sparsity += sums.sampled_sparsity;
@@ -168,7 +168,7 @@ impl<R: Real> BatchObjective<R> {
             shared: &self.shared,
             plans: &self.plans,
             series: &self.order,
-            noise: task.noise,
+            draws: task.draws,
             weights: LossWeights { series: 1.0, kl: task.kl_weight, graph_sample: 1.0 },
         }
     }

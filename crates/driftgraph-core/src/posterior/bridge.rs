@@ -7,18 +7,20 @@
 
 pub mod batch;
 pub mod blocks;
-pub mod flips;
+pub mod deviations;
+pub mod edge_gains;
 pub mod gated;
 pub mod innovation;
+pub mod kalman;
 pub mod layout;
-pub(crate) mod linalg;
+
+pub mod log_odds;
 pub mod mean_field;
 pub mod model;
 pub mod moments;
 pub mod neural;
 pub mod observation;
 mod sampled;
-pub mod spreads;
 pub mod structure;
 mod summary;
 pub mod transition;

@@ -8,12 +8,12 @@ use super::workspace::ChunkWorkspace;
 use crate::graph::posterior::sample_graph;
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::{Rows, TangentRows};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::objective::elbo::ElboTerms;
 use crate::process::solver::Scheme;
 
 /// Random numbers of one training step, by series.
-pub trait PathNoise<R>: Sync {
+pub trait PathDraws<R>: Sync {
     /// Fills `out` with one logistic number per edge, for the graph of a series.
     fn graph(&self, series: usize, out: &mut [R]);
 
@@ -60,7 +60,7 @@ pub struct Chunk<'a, R> {
     /// The series of this chunk, by falling number of steps.
     pub series: &'a [usize],
     /// Random numbers.
-    pub noise: &'a dyn PathNoise<R>,
+    pub draws: &'a dyn PathDraws<R>,
     /// Factors of the loss.
     pub weights: LossWeights,
 }
@@ -103,7 +103,7 @@ impl<R: Real> Chunk<'_, R> {
             let range = place * d * d..(place + 1) * d * d;
             // The strengths' buffer holds the noise until it is used.
             let noise = &mut work.drift_strengths[range.clone()];
-            self.noise.graph(series, noise);
+            self.draws.graph(series, noise);
             let graph = &mut work.graphs[range.clone()];
             let slopes = &mut work.graph_slopes[range.clone()];
             let temperature = model.architecture.temperature;
@@ -155,7 +155,7 @@ impl<R: Real> Chunk<'_, R> {
         }
         for (place, &series) in self.series.iter().enumerate() {
             let rank = work.layout.ranks[place];
-            self.noise.initial_state(series, &mut eps[rank * d..(rank + 1) * d]);
+            self.draws.initial_state(series, &mut eps[rank * d..(rank + 1) * d]);
             for idx in 0..d {
                 let from = rank * d + idx;
                 work.states[place * d + idx] = mean[from] + log_scale[from].exp() * eps[from];
@@ -200,7 +200,7 @@ impl<R: Real> Chunk<'_, R> {
         for (place, &series) in self.series.iter().enumerate() {
             let plan = &self.plans[series];
             let normals = &mut work.normals[..plan.n_steps() * d];
-            self.noise.path(series, normals);
+            self.draws.path(series, normals);
             for (step, &dt) in plan.steps.iter().enumerate() {
                 let (deviation, row) = (dt.sqrt(), work.layout.step_row(step, place));
                 for idx in 0..d {

@@ -1,10 +1,10 @@
 //! The encoder: a reverse-time GRU over the observations, then a linear layer with the graph.
 
 use crate::nn::gru::{Gru, GruTrace, RowStarts};
-use crate::nn::kernels::{View, add_column_sums, add_into, add_product, fill_rows, product};
 use crate::nn::linear::Linear;
 use crate::nn::parameters::ParameterTable;
-use crate::nn::real::Real;
+use crate::numeric::kernels::{View, add_column_sums, add_into, add_product, fill_rows, product};
+use crate::numeric::real::Real;
 
 /// Context of an observation = linear( GRU state that has seen it and all later ones | graph ).
 ///

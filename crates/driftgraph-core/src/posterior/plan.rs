@@ -1,7 +1,7 @@
 //! A series made ready for training: solver steps, where observations are read, encoder inputs.
 
 use crate::data::grid::TimeGrid;
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::{CoreError, ObservedSeries};
 
 /// Where the solver's steps lie.

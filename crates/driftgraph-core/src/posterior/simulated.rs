@@ -11,7 +11,7 @@ use crate::nn::linear::Linear;
 use crate::nn::mlp::{Mlp, MlpWeights};
 use crate::nn::node_function::{MessageBends, NodeWeights};
 use crate::nn::parameters::{Init, ParameterTable, Slot};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::objective::observation::ObservationNoise;
 use crate::process::prior::{NodeVariant, PriorProcess};
 use crate::process::solver::Scheme;

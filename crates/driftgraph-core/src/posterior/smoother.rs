@@ -239,9 +239,9 @@ mod tests {
     #[test]
     fn variances_of_a_simulated_walk_are_found() {
         let n = 40_000;
-        let mut noise = crate::noise::Noise::new(1, crate::noise::Purpose::Brownian, 0);
+        let mut random = crate::random::RandomStream::new(1, crate::random::Purpose::Brownian, 0);
         let mut draws = vec![0.0; 2 * n];
-        noise.fill_normal(&mut draws);
+        random.fill_normal(&mut draws);
         let mut level = 0.0;
         let mut moments = IncrementMoments::default();
         let times: Vec<f64> = (0..n).map(|idx| idx as f64 * 2.0).collect();

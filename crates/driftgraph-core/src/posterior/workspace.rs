@@ -5,7 +5,7 @@ use super::layout::ChunkLayout;
 use super::simulated::SimulatedPosterior;
 use crate::nn::mlp::MlpTrace;
 use crate::nn::node_function::{NodeAdjoints, NodeTangents, NodeTrace, SweepWorkspace};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::process::solver::Scheme;
 
 /// Rows of a node function that are reversed together: small enough to stay in the cache.

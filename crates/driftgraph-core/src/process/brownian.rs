@@ -1,18 +1,18 @@
 //! Increments of Brownian motion, addressed by seed, series and step.
 
-use crate::noise::{Noise, Purpose};
+use crate::random::{Purpose, RandomStream};
 
 /// The Brownian increments of one series: normal with variance `dt`, independent over variables.
 #[derive(Debug, Clone)]
 pub struct BrownianIncrements {
-    noise: Noise,
+    random: RandomStream,
     next_step: usize,
 }
 
 impl BrownianIncrements {
     /// The increments of series number `series` under `seed`.
     pub fn new(seed: u64, series: u64) -> Self {
-        Self { noise: Noise::new(seed, Purpose::Brownian, series), next_step: 0 }
+        Self { random: RandomStream::new(seed, Purpose::Brownian, series), next_step: 0 }
     }
 
     /// Writes the increments of step `step_idx`, of length `dt`, one per variable into `dw`.
@@ -23,10 +23,10 @@ impl BrownianIncrements {
         // Steps are mostly asked for in order, and seeking throws away numbers made ahead.
         if step_idx != self.next_step {
             // Normal numbers come in pairs, so an odd number of variables takes one place more.
-            self.noise.seek(step_idx as u64 * dw.len().next_multiple_of(2) as u64);
+            self.random.seek(step_idx as u64 * dw.len().next_multiple_of(2) as u64);
         }
         self.next_step = step_idx + 1;
-        self.noise.fill_normal(dw);
+        self.random.fill_normal(dw);
         let deviation = dt.sqrt();
         for value in dw {
             *value *= deviation;

@@ -6,7 +6,7 @@ use crate::nn::node_function::{
     NodeFunction, NodeSizes, NodeTangents, NodeTrace, NodeWeights, Rows, TangentRows,
 };
 use crate::nn::parameters::ParameterTable;
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// Which of the two descriptions of the node functions is followed, see D4 and D6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -89,7 +89,7 @@ impl PriorProcess {
 
     /// Turns outputs of the diffusion's node function into diffusions, in place.
     pub fn activate_diffusion<R: Real>(&self, outputs: &mut [R]) {
-        crate::nn::kernels::vectorised(
+        crate::numeric::kernels::vectorised(
             #[inline(always)]
             || match self.variant {
                 NodeVariant::Published => {

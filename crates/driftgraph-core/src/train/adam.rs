@@ -1,7 +1,7 @@
 //! The Adam optimiser over one flat buffer.
 
-use crate::nn::kernels::vectorised;
-use crate::nn::real::Real;
+use crate::numeric::kernels::vectorised;
+use crate::numeric::real::Real;
 
 /// Adam's constants: Kingma and Ba (2015), arXiv:1412.6980, with PyTorch's defaults.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,8 +8,8 @@ mod cycle;
 mod error;
 mod fit;
 pub mod memory;
-mod noise_model;
-mod noise_rule;
+mod noise_identifiability;
+mod observation_model;
 mod settings;
 mod state;
 mod trainer;
@@ -17,7 +17,7 @@ mod trainer;
 pub use cycle::Cycle;
 pub use error::{BridgeError, Divergence, SettingProblem};
 pub use fit::{BridgeFit, combined_scores, fit_bridge};
-pub use noise_rule::NoiseMoments;
+pub use noise_identifiability::NoiseMoments;
 pub use settings::{
     BRIDGE_SETTINGS, BridgeSetting, BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates,
 };

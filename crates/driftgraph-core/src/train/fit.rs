@@ -7,10 +7,10 @@ use super::time::TimeScaling;
 use super::trainer::{Trainer, TrainingState, architecture, edge_scores};
 use crate::graph::posterior::edge_probabilities;
 use crate::nn::parameters::ParameterTable;
-use crate::noise::{Noise, Purpose};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::simulated::SimulatedPosterior;
 use crate::process::prior::LearnedProcess;
+use crate::random::{Purpose, RandomStream};
 use crate::{CoreError, EdgeScores, SeriesSet, SignatureGraph, Standardizer};
 
 /// Algorithm 1: learns a posterior over graphs and the process behind the series.
@@ -230,8 +230,8 @@ impl Fit {
 
     /// Graph number `draw` of the posterior under `seed`.
     pub fn sample_graph(&self, seed: u64, draw: u64) -> SignatureGraph {
-        let mut noise = Noise::new(seed, Purpose::Graph, draw);
-        let edges = self.edge_probabilities().iter().map(|&p| noise.uniform() < p).collect();
+        let mut random = RandomStream::new(seed, Purpose::Graph, draw);
+        let edges = self.edge_probabilities().iter().map(|&p| random.uniform() < p).collect();
         SignatureGraph::from_matrix(self.variables.len(), edges)
             .expect("there is one probability per pair of variables")
     }

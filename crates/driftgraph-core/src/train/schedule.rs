@@ -1,6 +1,6 @@
 //! Learning rate and annealing weight of each step, and the gradient's largest norm.
 
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// What the learning rate does after its warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -3,10 +3,8 @@
 //! Held-out likelihood decides only what it decides reliably: whether variables act on each other within
 //! a step, and whether the drift is more than linear. Everything else is learned.
 
-pub(crate) mod dynamics;
 mod ensemble;
 mod folds;
-pub mod kalman;
 mod observer;
 
 use rayon::prelude::*;
@@ -22,9 +20,9 @@ use super::bridge::{
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
+use crate::posterior::bridge::kalman::predictive_scores;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::posterior::bridge::structure::DriftParts;
-use kalman::predictive_scores;
 
 /// How candidates are chosen.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -272,7 +270,7 @@ fn predict_fold(
     if trained.ended_by_itself()
         && let Ok(layout) = BridgeLayout::new(&standardised, step_size)
     {
-        let dynamics = dynamics::of_trainer(trainer);
+        let dynamics = trainer.filter_dynamics();
         let found = dynamics.map(|dynamics| predictive_scores(&dynamics, &layout));
         for (rows, value) in layout.series().iter().zip(found.unwrap_or_default()) {
             log_likelihoods[rows.series_idx] = value;

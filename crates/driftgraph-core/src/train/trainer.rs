@@ -3,7 +3,6 @@
 use super::adam::{Adam, AdamState};
 use super::error::FitError;
 use super::fit::{Fit, FitCounters};
-use super::noise::{StepNoise, batch};
 use super::observer::StepReport;
 use super::schedule::{clip_factor, gradient_norm, kl_weight, learning_rate_share};
 use super::settings::{CheckedSettings, FitSettings};
@@ -12,6 +11,7 @@ use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::nn::init::initial_values;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::batch::{BatchObjective, BatchTask, Evaluation};
+use crate::posterior::draws::{StepDraws, batch};
 use crate::posterior::plan::PlannedSeries;
 use crate::posterior::simulated::{Architecture, SimulatedPosterior};
 use crate::{EdgeScores, SeriesSet, Standardizer};
@@ -144,7 +144,7 @@ impl Trainer {
         let evaluation = self.objective.evaluate(BatchTask {
             parameters: &self.state.current.parameters,
             batch: &self.batch,
-            noise: &StepNoise::new(settings.seed, step),
+            draws: &StepDraws::new(settings.seed, step),
             kl_weight,
         });
         let share = learning_rate_share(

@@ -2,9 +2,9 @@
 
 use super::chart::{Chart, Layer};
 use super::{CURVE_CLASSES, plain_table, section, share};
+use crate::prose::count;
 use crate::svg::element::Element;
 use crate::view::{MethodView, MetricsView, TruthView};
-use crate::words::count;
 
 /// The section, where there is a truth.
 pub(super) fn comparison_section(truth: &TruthView) -> Element {

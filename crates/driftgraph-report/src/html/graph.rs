@@ -4,9 +4,9 @@ use super::arrow::{Arrow, Node, between, line_width, self_loop};
 use super::section;
 use crate::EffectSign;
 use crate::layout::{HALF_HEIGHT, LOOP_ROOM, half_width, node_text};
+use crate::prose::{count, probability};
 use crate::svg::element::Element;
 use crate::view::{EdgeView, GraphView, ReportView};
-use crate::words::{count, probability};
 
 /// Rows of the table that are open at first, and in all.
 const SHOWN_ROWS: usize = 10;

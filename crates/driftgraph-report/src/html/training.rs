@@ -2,9 +2,9 @@
 
 use super::chart::{Chart, Layer};
 use super::{plain_table, section, short, signed};
+use crate::prose::count;
 use crate::svg::element::Element;
 use crate::view::{Column, TrainingView};
-use crate::words::count;
 
 /// The section.
 pub(super) fn training_section(training: &TrainingView) -> Element {

@@ -293,8 +293,8 @@ fn of_model(line: &[String], seed: u64, data: &SeriesSet) -> anyhow::Result<NewP
     let paths = model.simulate(&settings, Some(data), &|_| ())?;
     let edge = &model.edges()[0];
     Ok(NewPaths {
-        self_edge: Some(edge.probability),
-        slope: edge.effect,
+        self_edge: edge.probability,
+        slope: edge.effect.unwrap_or(0.0),
         paths: paths.states.chunks(n_times).map(<[f64]>::to_vec).collect(),
         mean_path: None,
     })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use driftgraph_core::noise::{Noise, Purpose};
+use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::edges::read_edges;
 use driftgraph_data::{ReadOptions, load};
@@ -59,14 +59,14 @@ pub(super) fn sample(source: &Source, seed: u64, args: &ExperimentArgs) -> anyho
 /// A stable sparse linear system: size, density, noise, number and length of series all vary.
 fn linear_system(seed: u64, quick: bool) -> anyhow::Result<Sample> {
     // Stream 0 of this purpose decides the couplings of the system itself.
-    let mut noise = Noise::new(seed, Purpose::System, 1);
-    let n_variables = 5 + noise.below(11);
-    let n_parents = 1 + noise.below(3);
-    let diffusion = 0.2 + 0.8 * noise.uniform();
-    let n_series = 3 + noise.below(18);
-    let n_points = 30 + noise.below(121);
-    let gap = 0.05 + 0.25 * noise.uniform();
-    let measurement_noise = 0.1 * noise.uniform();
+    let mut random = RandomStream::new(seed, Purpose::System, 1);
+    let n_variables = 5 + random.below(11);
+    let n_parents = 1 + random.below(3);
+    let diffusion = 0.2 + 0.8 * random.uniform();
+    let n_series = 3 + random.below(18);
+    let n_points = 30 + random.below(121);
+    let gap = 0.05 + 0.25 * random.uniform();
+    let measurement_noise = 0.1 * random.uniform();
     let parameters =
         [("variables", n_variables as f64), ("parents", n_parents as f64), ("noise", diffusion)];
     let system = registry::build("linear", &parameters, seed)?;

@@ -3,7 +3,7 @@
 use super::net::{BlockNet, NetBuffers, Strengths};
 use super::{DiffusionForm, Dynamics};
 use crate::fitted::edges::MeanEffects;
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// Half the distance of the states whose difference is taken, in deviations: node functions are
 /// piecewise linear in single precision, so that it must not be tiny.

@@ -1,9 +1,9 @@
-//! The graphs, effects and spreads under which the paths of a block move.
+//! The graphs, effects and propagations under which the paths of a block move.
 
 use super::net::Strengths;
 use super::{Dynamics, Gates};
-use crate::noise::{Noise, Purpose};
-use crate::posterior::bridge::linalg::{identity, log_det_and_inverse};
+use crate::numeric::linalg::{identity, log_det_and_inverse};
+use crate::random::{Purpose, RandomStream};
 
 /// Which graph a path moves under.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ pub(in crate::fitted) struct BlockGraphs {
     /// Gated effects within a step.
     instant: Vec<f64>,
     /// (I - B)^-1 with the columns of held variables cut; empty without such effects.
-    spreads: Vec<f64>,
+    propagations: Vec<f64>,
     held: Vec<usize>,
 }
 
@@ -45,15 +45,15 @@ impl BlockGraphs {
             drift_strengths: Strengths::default(),
             diffusion_strengths: Strengths::default(),
             instant: Vec::new(),
-            spreads: Vec::new(),
+            propagations: Vec::new(),
             held: Vec::new(),
         };
         let (mut drift, mut diffusion) = (Vec::new(), Vec::new());
         let paths = if graphs.shared { &paths[..1] } else { paths };
         for &path in paths {
-            let mut noise = Noise::new(seed, Purpose::Graph, path as u64);
-            let mut sizes = Noise::new(seed, Purpose::Effects, path as u64);
-            let (graph, effects) = dynamics.lagged.draw(choice, &mut noise, &mut sizes);
+            let mut random = RandomStream::new(seed, Purpose::Graph, path as u64);
+            let mut sizes = RandomStream::new(seed, Purpose::Effects, path as u64);
+            let (graph, effects) = dynamics.lagged.draw(choice, &mut random, &mut sizes);
             graphs.effects.extend(effects);
             if let Some(net) = &dynamics.drift_net {
                 net.push_strengths(&graph, &mut drift);
@@ -62,7 +62,7 @@ impl BlockGraphs {
                 net.push_strengths(&graph, &mut diffusion);
             }
             if let Some(instant) = &dynamics.instant {
-                graphs.instant.extend(instant.draw(choice, &mut noise, &mut sizes).1);
+                graphs.instant.extend(instant.draw(choice, &mut random, &mut sizes).1);
             }
         }
         graphs.drift_strengths = Strengths::new(drift, dynamics.n);
@@ -72,18 +72,18 @@ impl BlockGraphs {
 
     /// Cuts held variables off what acts on them within a step; the first graph without a solution.
     pub(in crate::fitted) fn hold(&mut self, held: &[usize]) -> Result<(), usize> {
-        if self.instant.is_empty() || (self.held == held && !self.spreads.is_empty()) {
+        if self.instant.is_empty() || (self.held == held && !self.propagations.is_empty()) {
             return Ok(());
         }
         self.held = held.to_vec();
-        self.spreads.clear();
+        self.propagations.clear();
         let n = self.n;
         for (number, instant) in self.instant.chunks_exact(n * n).enumerate() {
             let mut cut = instant.to_vec();
             for &target in held {
                 (0..n).for_each(|source| cut[source * n + target] = 0.0);
             }
-            self.spreads.extend(spread(&cut, n).ok_or(number)?);
+            self.propagations.extend(propagation(&cut, n).ok_or(number)?);
         }
         Ok(())
     }
@@ -97,10 +97,10 @@ impl BlockGraphs {
     }
 
     /// (I - B)^-1 of a path, `None` where nothing acts within a step.
-    pub(in crate::fitted) fn spread(&self, path: usize) -> Option<&[f64]> {
+    pub(in crate::fitted) fn propagation(&self, path: usize) -> Option<&[f64]> {
         let size = self.n * self.n;
         let first = if self.shared { 0 } else { path * size };
-        self.spreads.get(first..first + size)
+        self.propagations.get(first..first + size)
     }
 
     /// drift += z A, path by path.
@@ -126,12 +126,12 @@ impl Dynamics {
     pub(in crate::fitted) fn draw_graph(
         &self,
         choice: GraphChoice,
-        noise: &mut Noise,
+        random: &mut RandomStream,
     ) -> (Vec<f64>, Option<Vec<f64>>) {
         // Sizes of effects are drawn from numbers of their own and are not needed here.
-        let mut sizes = Noise::new(0, Purpose::Effects, 0);
-        let lagged = self.lagged.draw(choice, noise, &mut sizes).0;
-        (lagged, self.instant.as_ref().map(|gates| gates.draw(choice, noise, &mut sizes).0))
+        let mut sizes = RandomStream::new(0, Purpose::Effects, 0);
+        let lagged = self.lagged.draw(choice, random, &mut sizes).0;
+        (lagged, self.instant.as_ref().map(|gates| gates.draw(choice, random, &mut sizes).0))
     }
 }
 
@@ -140,8 +140,8 @@ impl Gates {
     fn draw(
         &self,
         choice: GraphChoice,
-        noise: &mut Noise,
-        sizes: &mut Noise,
+        random: &mut RandomStream,
+        sizes: &mut RandomStream,
     ) -> (Vec<f64>, Vec<f64>) {
         let edge = |present: bool| f64::from(u8::from(present));
         let graph: Vec<f64> = match choice {
@@ -149,7 +149,7 @@ impl Gates {
                 self.reported.iter().map(|&p| edge(p >= threshold)).collect()
             }
             GraphChoice::Sampled => {
-                self.probabilities.iter().map(|&p| edge(noise.uniform() < p)).collect()
+                self.probabilities.iter().map(|&p| edge(random.uniform() < p)).collect()
             }
         };
         let mut draws = vec![0.0; self.effects.len()];
@@ -167,7 +167,7 @@ impl Gates {
 ///
 /// Each column is solved among its own ancestors, so that an entry where no way leads is exactly 0 and
 /// no entry depends on effects that do not reach it, not even in its rounding.
-fn spread(instant: &[f64], n: usize) -> Option<Vec<f64>> {
+fn propagation(instant: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut out = identity(n);
     for target in 0..n {
         let family = ancestors(instant, n, target);
@@ -211,14 +211,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_is_the_inverse_and_exactly_zero_where_no_way_leads() {
+    fn a_propagation_is_the_inverse_and_exactly_zero_where_no_way_leads() {
         // 0 -> 1 with 0.5, 1 <-> 2 with 0.4 and 0.3, 3 alone.
         let n = 4;
         let mut instant = vec![0.0; n * n];
         instant[1] = 0.5;
         instant[n + 2] = 0.4;
         instant[2 * n + 1] = 0.3;
-        let found = spread(&instant, n).unwrap();
+        let found = propagation(&instant, n).unwrap();
         for row in 0..n {
             for col in 0..n {
                 let product: f64 = (0..n)
@@ -234,6 +234,6 @@ mod tests {
         for (source, target) in [(1, 0), (2, 0), (3, 0), (0, 3), (1, 3), (3, 1)] {
             assert_eq!(found[source * n + target], 0.0);
         }
-        assert!(spread(&[0.0, 1.0, 1.0, 0.0], 2).is_none());
+        assert!(propagation(&[0.0, 1.0, 1.0, 0.0], 2).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use super::Interventions;
 use crate::Standardizer;
 use crate::fitted::expression::ExpressionError;
-use crate::noise::{Noise, Purpose};
+use crate::random::{Purpose, RandomStream};
 
 /// States tried at each time.
 const N_STATES: usize = 500;
@@ -54,9 +54,9 @@ impl Interventions {
         let d = scaling.means().len();
         let mut draws = vec![0.0; d];
         for (stream, time) in self.tried_times(start, end).into_iter().enumerate() {
-            let mut noise = Noise::new(seed, Purpose::Resampling, stream as u64);
+            let mut random = RandomStream::new(seed, Purpose::Resampling, stream as u64);
             for _ in 0..N_STATES {
-                noise.fill_normal(&mut draws);
+                random.fill_normal(&mut draws);
                 let cells = draws.iter().zip(scaling.means().iter().zip(scaling.scales()));
                 let before: Vec<f64> =
                     cells.map(|(draw, (mean, scale))| mean + 3.0 * draw * scale).collect();

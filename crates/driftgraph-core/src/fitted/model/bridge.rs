@@ -4,7 +4,7 @@ use super::{FittedModel, check_count};
 use crate::fitted::arrays::{Allowed, ArraySource, NamedArray, check_head, read_doubles};
 use crate::fitted::error::ModelError;
 use crate::graph::prior::{EdgePrior, EdgeRule};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::posterior::bridge::batch::LocalValues;
 use crate::posterior::bridge::model::BridgeModel;
 use crate::posterior::bridge::structure::BridgeStructure;

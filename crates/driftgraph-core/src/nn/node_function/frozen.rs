@@ -7,7 +7,7 @@
 mod lines;
 
 use super::{NodeFunction, NodeSizes, NodeWeights};
-use crate::nn::kernels::{leaky, vectorised};
+use crate::numeric::kernels::{leaky, vectorised};
 use lines::{LineTable, Lines};
 
 /// Bytes of tables that are worth their place in the cache.
@@ -347,7 +347,7 @@ mod tests {
     use crate::nn::init::initial_values;
     use crate::nn::node_function::{NodeTrace, Rows};
     use crate::nn::parameters::ParameterTable;
-    use crate::noise::{Noise, Purpose};
+    use crate::random::{Purpose, RandomStream};
 
     #[test]
     fn a_frozen_function_computes_what_the_layers_compute() {
@@ -363,7 +363,7 @@ mod tests {
             let frozen = FrozenNode::new(&function, &parameters, &weights).unwrap();
             let n_paths = 33;
             let mut draws = vec![0.0; n_paths * d * (1 + d)];
-            Noise::new(2, Purpose::System, 0).fill_normal(&mut draws);
+            RandomStream::new(2, Purpose::System, 0).fill_normal(&mut draws);
             let (states, graphs) = draws.split_at(n_paths * d);
             let mut states: Vec<f32> = states.iter().map(|&z| 3.0 * z as f32).collect();
             (states[0], states[1]) = (1e4, -1e4);

@@ -1,12 +1,12 @@
 //! The way back through a node function.
 
 use super::{NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows, SweptMessages};
-use crate::nn::kernels::{
+use crate::nn::parameters::Slot;
+use crate::numeric::kernels::{
     View, add_column_sums, add_into, add_product, add_scaled, dot, leaky_slope, multiply_into,
     product, vectorised,
 };
-use crate::nn::parameters::Slot;
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 impl NodeFunction {
     /// From the outputs' adjoints to those of the aggregates; adds to the embeddings' gradients.

@@ -13,11 +13,11 @@
 mod backward;
 
 use super::{NodeFunction, NodeSizes, NodeWeights};
-use crate::nn::kernels::{
+use crate::numeric::kernels::{
     LEAK, View, add_into, add_product, add_scaled, fill_rows, leaky, leaky_slope, product,
     vectorised,
 };
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use backward::AdjointSums;
 
 /// Where the messages of every node bend, and how they begin; shared by all points of a step.

@@ -4,11 +4,11 @@
 //! slopes, and its own gradient reaches weights and strengths but no input.
 
 use super::{NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
-use crate::nn::kernels::{
+use crate::nn::linear::Linear;
+use crate::numeric::kernels::{
     View, add_into, add_product, add_scaled, dot, leaky_slope, multiply_into, product,
 };
-use crate::nn::linear::Linear;
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// Tangents of one block of rows, and room for their way back.
 #[derive(Debug, Clone, Default)]

@@ -62,14 +62,15 @@ fn cases() -> Vec<Case> {
             let mut function = NodeFunction::new(&mut table, "net", sizes);
             function.reserve_scratch(&mut table);
             let mut parameters: Vec<f64> = initial_values(&table, 5);
-            let mut noise = crate::noise::Noise::new(3, crate::noise::Purpose::Weights, 99);
+            let mut random =
+                crate::random::RandomStream::new(3, crate::random::Purpose::Weights, 99);
             // Embeddings and edge weights start near 0, which would hide mistakes.
             let n_special = function.embeddings.len() + n_variables * n_variables;
-            noise.fill_normal(&mut parameters[..n_special]);
+            random.fill_normal(&mut parameters[..n_special]);
             let mut z = vec![0.0; n_variables];
-            noise.fill_normal(&mut z);
+            random.fill_normal(&mut z);
             let mut graph = vec![0.0; n_variables * n_variables];
-            noise.fill_normal(&mut graph);
+            random.fill_normal(&mut graph);
             Case { table, function, parameters, z, graph }
         })
         .collect()
@@ -210,7 +211,8 @@ fn derivatives_by_the_own_variable_agree_with_central_differences() {
 /// Points of every node at which swept messages are compared, `[node, point]`; some next to a bend.
 fn points(case: &Case, weights: &NodeWeights<f64>) -> Vec<f64> {
     let mut inputs = vec![0.0; case.z.len() * 9];
-    crate::noise::Noise::new(8, crate::noise::Purpose::Weights, 1).fill_normal(&mut inputs);
+    crate::random::RandomStream::new(8, crate::random::Purpose::Weights, 1)
+        .fill_normal(&mut inputs);
     // Far outside all bends, and twice the same.
     inputs[0] = 1e6;
     inputs[1] = -1e6;
@@ -238,7 +240,7 @@ fn swept_messages_and_their_gradients_are_those_of_the_layers() {
         trace.inputs.copy_from_slice(&inputs);
         function.messages(parameters, &weights, &mut trace, rows);
         let mut expected = vec![0.0; table.gradient_len()];
-        crate::noise::Noise::new(9, crate::noise::Purpose::Weights, 2)
+        crate::random::RandomStream::new(9, crate::random::Purpose::Weights, 2)
             .fill_normal(&mut adjoints.messages);
         let pair = (&parameters[..], &mut expected[..]);
         function.messages_backward(pair, &weights, &trace, &mut adjoints, rows);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::NodeFunction;
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 
 /// A block of rows `[.., node, time]` inside a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

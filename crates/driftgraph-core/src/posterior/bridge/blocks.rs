@@ -4,7 +4,7 @@
 //! gradient needs both. Cuts move from epoch to epoch, so that no point stays at an edge.
 
 use super::layout::BridgeLayout;
-use crate::noise::{Noise, Purpose};
+use crate::random::{Purpose, RandomStream};
 
 /// Longest run of steps.
 const RUN: usize = 64;
@@ -44,12 +44,12 @@ pub fn n_batches(layout: &BridgeLayout, batch_steps: usize) -> usize {
 impl Epoch {
     /// Cuts and deals epoch number `epoch`, a function of seed and number alone.
     pub fn new(layout: &BridgeLayout, n_batches: usize, seed: u64, epoch: u64) -> Self {
-        let mut noise = Noise::new(seed, Purpose::Batch, epoch);
+        let mut random = RandomStream::new(seed, Purpose::Batch, epoch);
         if n_batches == 1 {
             return Self { blocks: whole(layout), n_batches };
         }
-        let mut blocks = cut(layout, 1 + noise.below(RUN));
-        noise.shuffle(&mut blocks);
+        let mut blocks = cut(layout, 1 + random.below(RUN));
+        random.shuffle(&mut blocks);
         // Empty batches would have no gradient; there are always enough blocks for one each.
         let n_batches = n_batches.min(blocks.len());
         Self { blocks, n_batches }

@@ -8,9 +8,9 @@ mod backward;
 use rayon::prelude::*;
 
 use crate::graph::prior::EdgeRule;
-use crate::nn::kernels::vectorised;
 use crate::nn::parameters::{Init, ParameterTable, Slot};
-use crate::nn::real::Real;
+use crate::numeric::kernels::vectorised;
+use crate::numeric::real::Real;
 
 /// Places of a gated matrix' parameters, all `[source, target]` but the slab scales.
 #[derive(Debug, Clone, Copy)]
@@ -266,7 +266,8 @@ mod tests {
         knowledge.know(1, 1, 1.0).unwrap();
         let prior = DensityPrior::new(GraphDensity::default(), knowledge);
         let mut parameters = vec![0.0; table.len()];
-        crate::noise::Noise::new(1, crate::noise::Purpose::Weights, 0).fill_normal(&mut parameters);
+        crate::random::RandomStream::new(1, crate::random::Purpose::Weights, 0)
+            .fill_normal(&mut parameters);
         let (_, grads) = loss(&matrix, &prior, &parameters);
         for idx in 0..parameters.len() {
             let step = 1e-6;

@@ -5,7 +5,7 @@
 //! gates); for the mixture, log Σ exp E log is a lower bound of E log Σ exp.
 
 use crate::nn::parameters::{Init, ParameterTable, Slot};
-use crate::special::mean_magnitude;
+use crate::numeric::special::mean_magnitude;
 
 /// The law of the innovations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -43,7 +43,7 @@ pub struct Residual {
 
 /// Minus the expected log density, less the constant ½ log 2π, and its derivatives.
 #[derive(Debug, Clone, Copy)]
-pub struct Surprise {
+pub struct CrossEntropy {
     /// The value.
     pub value: f64,
     /// Its derivative by the residual's mean.
@@ -110,13 +110,13 @@ impl Innovation {
 
     /// Minus the expected log density of a residual; adds to the gradient of the law's parameters.
     #[inline]
-    pub fn surprise(
+    pub fn cross_entropy(
         &self,
         (parameters, grads): (&[f64], &mut [f64]),
         variable: usize,
         residual: Residual,
         weight: f64,
-    ) -> Surprise {
+    ) -> CrossEntropy {
         match self.law {
             InnovationLaw::Gaussian => gaussian(residual),
             InnovationLaw::Laplace => laplace(residual),
@@ -145,7 +145,7 @@ impl Innovation {
         variable: usize,
         residual: Residual,
         weight: f64,
-    ) -> Surprise {
+    ) -> CrossEntropy {
         let components = self.components(parameters, variable);
         let root = residual.step.sqrt();
         let gaps = components.map(|c| residual.mean - c.centre * root);
@@ -155,7 +155,7 @@ impl Innovation {
         let terms = [0, 1].map(|q| components[q].log_weight - 0.5 * squares[q] - log_scales[q]);
         let top = terms[0].max(terms[1]);
         let sum: f64 = terms.iter().map(|term| (term - top).exp()).sum();
-        let mut out = Surprise {
+        let mut out = CrossEntropy {
             value: -top - sum.ln() + 0.5 * residual.step.ln(),
             by_mean: 0.0,
             by_variance: 0.0,
@@ -187,10 +187,10 @@ pub(crate) struct Component {
 }
 
 #[inline]
-fn gaussian(residual: Residual) -> Surprise {
+fn gaussian(residual: Residual) -> CrossEntropy {
     let precision = (-2.0 * residual.log_scale).exp() / residual.step;
     let square = (residual.mean * residual.mean + residual.variance) * precision;
-    Surprise {
+    CrossEntropy {
         value: 0.5 * square + residual.log_scale + 0.5 * residual.step.ln(),
         by_mean: residual.mean * precision,
         by_variance: 0.5 * precision,
@@ -198,11 +198,11 @@ fn gaussian(residual: Residual) -> Surprise {
     }
 }
 
-fn laplace(residual: Residual) -> Surprise {
+fn laplace(residual: Residual) -> CrossEntropy {
     let scale = residual.log_scale.exp() * residual.step.sqrt();
     let deviation = residual.variance.sqrt();
     let magnitude = mean_magnitude(residual.mean, deviation);
-    Surprise {
+    CrossEntropy {
         value: magnitude.value / scale + (2.0 * scale).ln() - 0.5 * std::f64::consts::TAU.ln(),
         by_mean: magnitude.by_mean / scale,
         by_variance: 0.5 * magnitude.by_deviation / (deviation * scale),
@@ -221,14 +221,15 @@ mod tests {
         let mut table = ParameterTable::default();
         let innovation = Innovation::new(&mut table, law, 2);
         let mut parameters = vec![0.0; table.len()];
-        crate::noise::Noise::new(4, crate::noise::Purpose::Weights, 0).fill_normal(&mut parameters);
+        crate::random::RandomStream::new(4, crate::random::Purpose::Weights, 0)
+            .fill_normal(&mut parameters);
         (innovation, parameters)
     }
 
     fn value(innovation: &Innovation, parameters: &[f64], q: [f64; 3]) -> f64 {
         let residual = Residual { mean: q[0], variance: q[1], log_scale: q[2], step: 0.7 };
         let mut unused = vec![0.0; parameters.len()];
-        innovation.surprise((parameters, &mut unused), 1, residual, 1.0).value
+        innovation.cross_entropy((parameters, &mut unused), 1, residual, 1.0).value
     }
 
     #[test]
@@ -238,7 +239,7 @@ mod tests {
             let (point, step) = ([0.4, 0.3, -0.2], 1e-6);
             let residual = Residual { mean: 0.4, variance: 0.3, log_scale: -0.2, step: 0.7 };
             let mut grads = vec![0.0; parameters.len()];
-            let found = innovation.surprise((&parameters, &mut grads), 1, residual, 1.0);
+            let found = innovation.cross_entropy((&parameters, &mut grads), 1, residual, 1.0);
             let slopes = [found.by_mean, found.by_variance, found.by_log_scale];
             for idx in 0..3 {
                 let mut shifted = [point; 2];

@@ -5,12 +5,12 @@ mod observations;
 
 use super::BridgePosterior;
 use super::batch::LocalValues;
+use super::deviations::Deviations;
 use super::gated::{GatedMatrix, GatedMoments};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
 use super::neural::Net;
 use super::sampled::{NeuralWork, SampledStates};
-use super::spreads::Spreads;
 use super::structure::{BridgeStructure, DriftParts};
 use super::summary::PathSummary;
 use super::transition::TransitionGrads;
@@ -49,7 +49,7 @@ pub struct Workspace<R = f32> {
     /// Gradient of minus the ELBO by the rows the batch touches.
     pub local_grads: LocalValues,
     values: LocalValues,
-    spreads: Spreads,
+    spreads: Deviations,
     sampled: SampledStates,
     neural: NeuralWork<R>,
     pub(super) moments: StepMoments,

@@ -5,9 +5,9 @@
 //! variable's own scale c, and z is multiplied by the step h, since only h z enters the drift.
 
 use super::batch::{Batch, LocalValues};
+use super::deviations::Deviations;
 use super::layout::BridgeLayout;
-use super::spreads::Spreads;
-use crate::nn::kernels::vectorised;
+use crate::numeric::kernels::vectorised;
 
 /// Moments of the steps of a batch; as a gradient, derivatives by each of them.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +60,7 @@ impl StepMoments {
 pub fn exact_moments(
     layout: &BridgeLayout,
     (scales, batch): (&[f64], &Batch),
-    (values, spreads): (&LocalValues, &Spreads),
+    (values, spreads): (&LocalValues, &Deviations),
     out: &mut StepMoments,
 ) {
     let d = scales.len();
@@ -107,7 +107,7 @@ pub fn exact_moments(
 pub fn exact_moments_backward(
     layout: &BridgeLayout,
     (scales, batch): (&[f64], &Batch),
-    spreads: &Spreads,
+    spreads: &Deviations,
     by_moments: &StepMoments,
     grads: &mut LocalValues,
 ) {

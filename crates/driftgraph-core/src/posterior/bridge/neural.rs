@@ -6,8 +6,8 @@
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::{NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
 use crate::nn::parameters::ParameterTable;
-use crate::nn::real::Real;
-use crate::noise::{Noise, Purpose};
+use crate::numeric::real::Real;
+use crate::random::{Purpose, RandomStream};
 
 /// How the gradient passes through a sampled edge.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
@@ -121,12 +121,12 @@ impl SampledGraphs {
         n_graphs: usize,
         (seed, draw): (u64, u64),
     ) -> Self {
-        let mut noise = Noise::new(seed, Purpose::Graph, draw);
+        let mut random = RandomStream::new(seed, Purpose::Graph, draw);
         let mut sampled = Self::default();
         for _ in 0..n_graphs {
             let (graph, slopes) = (edge_logits.iter().zip(rules))
                 .map(|(&logit, rule)| {
-                    let uniform = noise.uniform().clamp(1e-12, 1.0 - 1e-12);
+                    let uniform = random.uniform().clamp(1e-12, 1.0 - 1e-12);
                     let shifted = logit + uniform.ln() - (-uniform).ln_1p();
                     match rule {
                         EdgeRule::Forbidden => (0.0, 0.0),

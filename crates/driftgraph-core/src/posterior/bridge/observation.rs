@@ -1,7 +1,7 @@
 //! Expected log density of an observation when the latent value is normal: closed forms.
 
+use crate::numeric::special::mean_magnitude;
 use crate::objective::observation::ObservationNoise;
-use crate::special::mean_magnitude;
 
 /// E log p(x | z) over z ~ N(mean, deviation²), with its derivatives.
 #[derive(Debug, Clone, Copy, PartialEq)]

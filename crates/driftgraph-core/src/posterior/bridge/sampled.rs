@@ -15,11 +15,11 @@ mod tests;
 pub(super) use pass::NeuralWork;
 
 use super::batch::{Batch, LocalValues};
+use super::deviations::Deviations;
 use super::layout::BridgeLayout;
 use super::moments::StepMoments;
-use super::spreads::Spreads;
-use crate::nn::kernels::vectorised;
-use crate::noise::{Noise, Purpose};
+use crate::numeric::kernels::vectorised;
+use crate::random::{Purpose, RandomStream};
 
 /// Sampled starts of all steps of a batch.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ pub(super) struct SampledStates {
 pub(super) fn sampled_moments(
     layout: &BridgeLayout,
     (scales, batch): (&[f64], &Batch),
-    (values, spreads): (&LocalValues, &Spreads),
+    (values, spreads): (&LocalValues, &Deviations),
     (seed, draw): (u64, u64),
     (sampled, out): (&mut SampledStates, &mut StepMoments),
 ) {
@@ -43,7 +43,7 @@ pub(super) fn sampled_moments(
     out.reset(n, n, d);
     sampled.states.resize(n * d, 0.0);
     sampled.noise.resize(n * d, 0.0);
-    Noise::new(seed, Purpose::Brownian, draw).fill_normal(&mut sampled.noise);
+    RandomStream::new(seed, Purpose::Brownian, draw).fill_normal(&mut sampled.noise);
     let log_scales: Vec<f64> = scales.iter().map(|scale| scale.ln()).collect();
     vectorised(
         #[inline(always)]
@@ -81,7 +81,7 @@ pub(super) fn sampled_moments(
 /// Adds the gradient by the posterior's parameters, given that by moments and by states.
 pub(super) fn sampled_moments_backward(
     (scales, batch): (&[f64], &Batch),
-    (spreads, moments, sampled): (&Spreads, &StepMoments, &SampledStates),
+    (spreads, moments, sampled): (&Deviations, &StepMoments, &SampledStates),
     (by_moments, by_states): (&StepMoments, &[f64]),
     grads: &mut LocalValues,
 ) {

@@ -1,4 +1,4 @@
-//! The expected surprise of steps under the gated linear process: matrix products, forward and back.
+//! The cross-entropy of steps under the gated linear process: matrix products, forward and back.
 //!
 //! The residual of a step, in units of each variable's increment scale, is
 //!
@@ -17,17 +17,17 @@
 //!
 //! where L = I - E B and squares and `*` are entry by entry.
 
-mod spread;
-mod surprises;
+mod cross_entropy;
+mod shared_variance;
 
 use rayon::prelude::*;
 
 use super::gated::{GatedAdjoints, GatedMoments};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
-use crate::nn::kernels::{View, add_into, add_product, product, vectorised};
-use spread::{SpreadWork, spread_variances, spread_variances_backward};
-use surprises::surprises;
+use crate::numeric::kernels::{View, add_into, add_product, product, vectorised};
+use cross_entropy::cross_entropies;
+use shared_variance::{SharedVariance, shared_variances, shared_variances_backward};
 
 /// Steps per parallel piece: fixed, so that sums do not depend on the number of threads.
 ///
@@ -109,7 +109,7 @@ impl Extra {
     }
 }
 
-/// Derivatives of the summed surprise.
+/// Derivatives of the summed cross-entropy.
 #[derive(Debug, Clone, Default)]
 pub struct TransitionGrads {
     /// By the moments of A.
@@ -129,13 +129,13 @@ pub struct TransitionGrads {
     /// Buffers of the pieces, kept from one evaluation to the next.
     pieces: Vec<Piece>,
     by_variances: Vec<f64>,
-    spread_work: SpreadWork,
+    shared: SharedVariance,
 }
 
 /// What one piece of steps adds up.
 #[derive(Debug, Clone, Default)]
 struct Piece {
-    surprise: f64,
+    cross_entropy: f64,
     residuals: Vec<f64>,
     variances: Vec<f64>,
     work: Vec<f64>,
@@ -168,7 +168,7 @@ struct ExtraRows<'a> {
 /// Σ over steps and variables of -E log p(residual), each less ½ log 2π, times the weight.
 ///
 /// Fills `grads`, whose lagged and instantaneous adjoints are added to; everything else is set.
-pub fn transition_surprise(
+pub fn transition_cross_entropy(
     transition: &Transition<'_>,
     moments: &StepMoments,
     extra: &Extra,
@@ -178,20 +178,20 @@ pub fn transition_surprise(
     let (n_steps, n_spreads) = (moments.n_steps(), moments.log_variances.len() / d);
     grads.moments.reset(n_steps, n_spreads, d);
     grads.extra.zeros_like(extra);
-    let mut spread_work = std::mem::take(&mut grads.spread_work);
-    spread_variances(transition, moments, n_spreads, &mut spread_work);
+    let mut shared = std::mem::take(&mut grads.shared);
+    shared_variances(transition, moments, n_spreads, &mut shared);
     let mut by_variances = std::mem::take(&mut grads.by_variances);
     by_variances.resize(n_steps * d, 0.0);
     let mut pieces = std::mem::take(&mut grads.pieces);
     let rows = piece_rows(grads, &mut by_variances, d);
     pieces.resize_with(rows.len(), Piece::default);
     pieces.par_iter_mut().zip(rows).for_each(|(piece, rows)| {
-        piece.surprise(transition, moments, extra, &spread_work.variances, rows);
+        piece.cross_entropy(transition, moments, extra, &shared.variances, rows);
     });
-    let surprise = add_pieces(&pieces, transition, grads);
-    spread_variances_backward(transition, moments, (&by_variances, &mut spread_work), grads);
-    (grads.pieces, grads.by_variances, grads.spread_work) = (pieces, by_variances, spread_work);
-    surprise
+    let cross_entropy = add_pieces(&pieces, transition, grads);
+    shared_variances_backward(transition, moments, (&by_variances, &mut shared), grads);
+    (grads.pieces, grads.by_variances, grads.shared) = (pieces, by_variances, shared);
+    cross_entropy
 }
 
 /// Cuts the gradient buffers into pieces of [`piece_steps`].
@@ -224,17 +224,17 @@ fn piece_rows<'a>(
 
 impl Piece {
     /// Forward and backward of one piece of steps, while they are in the cache.
-    fn surprise(
+    fn cross_entropy(
         &mut self,
         transition: &Transition<'_>,
         moments: &StepMoments,
         extra: &Extra,
-        spread_variances: &[f64],
+        shared_variances: &[f64],
         mut rows: PieceRows<'_>,
     ) {
         let (d, piece) = (transition.n_variables, self);
-        residuals(transition, moments, extra, spread_variances, &rows, piece);
-        surprises(transition, moments, extra, &mut rows, piece);
+        residuals(transition, moments, extra, shared_variances, &rows, piece);
+        cross_entropies(transition, moments, extra, &mut rows, piece);
         let range = rows.first * d..rows.first * d + rows.by_inputs.len();
         let n = rows.by_inputs.len() / d;
         let matrix = |entries| View::new(entries, d, d);
@@ -299,7 +299,7 @@ fn residuals(
     transition: &Transition<'_>,
     moments: &StepMoments,
     extra: &Extra,
-    spread_variances: &[f64],
+    shared_variances: &[f64],
     rows: &PieceRows<'_>,
     piece: &mut Piece,
 ) {
@@ -337,7 +337,7 @@ fn residuals(
                 let (residuals, variances, work) =
                     (&mut residuals[own.clone()], &mut variances[own.clone()], &work[own]);
                 let spread = moments.spread_of[first + row] * d;
-                let shared = &spread_variances[spread..spread + d];
+                let shared = &shared_variances[spread..spread + d];
                 let offsets = &transition.offsets[..d];
                 for v in 0..d {
                     residuals[v] -= step * offsets[v] + work[v];
@@ -367,9 +367,9 @@ fn add_pieces(pieces: &[Piece], transition: &Transition<'_>, grads: &mut Transit
         buffer.clear();
         buffer.resize(len, 0.0);
     }
-    let mut surprise = 0.0;
+    let mut cross_entropy = 0.0;
     for piece in pieces {
-        surprise += piece.surprise;
+        cross_entropy += piece.cross_entropy;
         for (out, by) in grads.lagged.mean.iter_mut().zip(&piece.by_lagged_mean) {
             *out -= by;
         }
@@ -383,5 +383,5 @@ fn add_pieces(pieces: &[Piece], transition: &Transition<'_>, grads: &mut Transit
         add_into(&mut grads.log_scales, &piece.log_scales);
         add_into(&mut grads.parameters, &piece.parameters);
     }
-    surprise
+    cross_entropy
 }

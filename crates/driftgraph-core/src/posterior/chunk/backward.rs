@@ -3,7 +3,7 @@
 use super::{Chunk, ChunkSums, half_excess};
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::{Rows, SweptMessages, SweptNode, TangentRows};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::objective::initial_kl::{Normal, initial_kl};
 use crate::objective::path_kl::control;
 use crate::posterior::simulated::GraphTerm;

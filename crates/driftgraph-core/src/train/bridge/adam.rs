@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use crate::nn::kernels::vectorised;
+use crate::numeric::kernels::vectorised;
 
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.99;

@@ -7,12 +7,12 @@ use super::settings::CheckedBridgeSettings;
 use super::state::BridgeState;
 use super::trainer::{BridgeProgress, BridgeTrainer, StopReason};
 use crate::SeriesSet;
-use crate::fitted::log_odds::{PathSums, closed_form_log_odds};
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
-use crate::posterior::bridge::flips::flip_log_odds;
+use crate::posterior::bridge::edge_gains::log_odds_from_gains;
 use crate::posterior::bridge::gated::GatedMatrix;
+use crate::posterior::bridge::log_odds::{PathSums, closed_form_log_odds};
 
 /// The result of a bridge fit.
 #[derive(Debug, Clone)]
@@ -145,7 +145,7 @@ fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
         return (odds.lagged, odds.instant);
     }
     let values = (&state.parameters[..], &state.paths);
-    let lagged = flip_log_odds(model, values, layout, trainer.settings().get().seed);
+    let lagged = log_odds_from_gains(model, values, layout, trainer.settings().get().seed);
     let instant = model.instant().map(|matrix| {
         let logits = matrix.edge_logits.of(&state.parameters).iter();
         (logits.zip(model.instant_prior().rules()))
@@ -161,7 +161,7 @@ fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
 
 /// See [`BridgeFit::combined_scores`].
 pub fn combined_scores(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> {
-    use crate::nn::real::Real;
+    use crate::numeric::real::Real;
     let Some(instant) = instant else { return lagged.to_vec() };
     let n = lagged.len().isqrt();
     (0..n * n)

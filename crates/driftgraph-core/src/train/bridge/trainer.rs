@@ -4,16 +4,17 @@ use std::ops::ControlFlow;
 
 use super::cycle::Cycle;
 use super::error::{BridgeError, Divergence};
-use super::noise_model::NoiseModel;
-use super::noise_rule::NoiseMoments;
+use super::noise_identifiability::NoiseMoments;
+use super::observation_model::ObservationModel;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
 use super::state::{BridgeState, Window};
 use crate::graph::prior::EdgePrior;
-use crate::nn::kernels::vectorised;
+use crate::numeric::kernels::vectorised;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::batch::Batch;
 use crate::posterior::bridge::blocks::{Epoch, n_batches};
+use crate::posterior::bridge::kalman::FilterDynamics;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::posterior::bridge::model::{BridgeModel, Workspace};
 use crate::posterior::bridge::structure::{BridgeStructure, Pass};
@@ -91,7 +92,7 @@ impl BridgeTrainer {
         };
         let layout = BridgeLayout::new(&standardizer.apply(data), step_size)?;
         let noise_moments = NoiseMoments::new(&layout);
-        let noise = NoiseModel::new(chosen, noise_moments);
+        let noise = ObservationModel::new(chosen, noise_moments);
         let (posterior, start) = BridgePosterior::smoothed(layout, noise.known_variance());
         let structure = BridgeStructure {
             density: chosen.density,
@@ -189,7 +190,7 @@ impl BridgeTrainer {
 
     /// How the observation noise is treated, with the data's own answer where settings ask for it.
     pub fn noise_scale(&self) -> NoiseScale {
-        NoiseModel::new(self.settings.get(), self.noise_moments)
+        ObservationModel::new(self.settings.get(), self.noise_moments)
             .fixed_scale
             .map_or(NoiseScale::Learned, |scale| NoiseScale::Fixed { scale })
     }
@@ -197,6 +198,11 @@ impl BridgeTrainer {
     /// Whether nothing in training is random, so that every seed gives the same fit.
     pub fn is_deterministic(&self) -> bool {
         self.n_batches == 1 && !self.model.is_sampled()
+    }
+
+    /// The dynamics learned so far, as the filter needs them; `None` where they have no solution.
+    pub(crate) fn filter_dynamics(&self) -> Option<FilterDynamics> {
+        FilterDynamics::new(&self.model, &self.state.parameters, self.layout.time_unit())
     }
 
     /// Lagged edge probabilities of the moment, `[source, target]`.

@@ -1,6 +1,6 @@
 //! What is held out: whole series, or blocks of time where there are few of them.
 
-use crate::noise::{Noise, Purpose};
+use crate::random::{Purpose, RandomStream};
 use crate::{CoreError, ObservedSeries, SeriesSet};
 
 /// Fewest series that are held out whole; rows of one series are not independent.
@@ -42,7 +42,7 @@ impl Folds {
             return Ok(None);
         }
         let mut order: Vec<usize> = (0..units.n_series()).collect();
-        Noise::new(seed, Purpose::Resampling, 0).shuffle(&mut order);
+        RandomStream::new(seed, Purpose::Resampling, 0).shuffle(&mut order);
         let mut folds = vec![Vec::new(); n_folds];
         for (place, unit) in order.into_iter().enumerate() {
             folds[place % n_folds].push(unit);

@@ -1,8 +1,8 @@
 //! A node's message as a table of lines in its one input.
 
 use super::MOST_BYTES;
-use crate::nn::kernels::LEAK;
 use crate::nn::node_function::{NodeFunction, NodeSizes, NodeWeights};
+use crate::numeric::kernels::LEAK;
 
 /// Entries of the index from an input to its line, per node, and the standardised inputs it covers.
 const CELLS: usize = 2048;

@@ -6,9 +6,11 @@
 )]
 
 use super::{SweepWorkspace, SweptNode, copy, next_bend, slope_change, slope_right};
-use crate::nn::kernels::{add_column_sums, add_into, add_scaled, dot, leaky_slope, vectorised};
 use crate::nn::node_function::NodeSizes;
-use crate::nn::real::Real;
+use crate::numeric::kernels::{
+    add_column_sums, add_into, add_scaled, dot, leaky_slope, vectorised,
+};
+use crate::numeric::real::Real;
 
 /// Sums of adjoints g and of z g over all points, and over those left of the sweep.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::{CHUNK, GatedAdjoints, GatedMatrix, GatedMoments};
 use crate::graph::density::DensityPrior;
 use crate::graph::prior::EdgeRule;
-use crate::nn::kernels::vectorised;
-use crate::nn::real::Real;
+use crate::numeric::kernels::vectorised;
+use crate::numeric::real::Real;
 
 /// What all entries read.
 struct Inputs<'a> {

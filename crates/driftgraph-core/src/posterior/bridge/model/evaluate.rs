@@ -1,19 +1,19 @@
 //! The ELBO of a batch and its gradient.
 
 use super::{BridgeModel, ParameterPart, Workspace};
-use crate::nn::kernels::{View, add_product, product};
-use crate::nn::real::Real;
+use crate::numeric::kernels::{View, add_product, product};
+use crate::numeric::linalg::log_det_and_inverse;
+use crate::numeric::real::Real;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::initial_kl::{Normal, initial_kl};
 use crate::posterior::bridge::batch::{Batch, LocalValues};
 use crate::posterior::bridge::gated::{GatedAdjoints, GatedMoments};
 use crate::posterior::bridge::layout::BridgeLayout;
-use crate::posterior::bridge::linalg::log_det_and_inverse;
 use crate::posterior::bridge::moments::{StepMoments, exact_moments, exact_moments_backward};
 use crate::posterior::bridge::sampled::{sampled_moments, sampled_moments_backward};
 use crate::posterior::bridge::structure::Pass;
 use crate::posterior::bridge::transition::{
-    Extra, Instant, Transition, TransitionGrads, transition_surprise,
+    Extra, Instant, Transition, TransitionGrads, transition_cross_entropy,
 };
 
 impl BridgeModel {
@@ -112,7 +112,7 @@ impl BridgeModel {
         }
     }
 
-    /// Σ of step KLs: surprise of the process less the entropy of the posterior's steps.
+    /// Σ of step KLs: cross-entropy of the process less the entropy of the posterior's steps.
     fn path_kl<R: Real>(
         &self,
         layout: &BridgeLayout,
@@ -168,7 +168,7 @@ impl BridgeModel {
             weight,
         };
         let grads = &mut work.transition;
-        let mut kl = transition_surprise(&transition, &work.moments, extra, grads);
+        let mut kl = transition_cross_entropy(&transition, &work.moments, extra, grads);
         kl -= 0.5 * weight * entropy_of_steps(&work.moments, d);
         if let Some(instant) = &instant {
             let n_steps = work.moments.n_steps() as f64;

@@ -1,8 +1,8 @@
 //! The expected log likelihood of a batch's observations, and its gradient.
 
 use super::{BridgeModel, Workspace};
-use crate::nn::kernels::vectorised;
-use crate::nn::real::Real;
+use crate::numeric::kernels::vectorised;
+use crate::numeric::real::Real;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::batch::Batch;

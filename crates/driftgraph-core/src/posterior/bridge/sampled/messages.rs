@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::nn::node_function::{
     MessageBends, NodeWeights, SweepWorkspace, SweptMessages, SweptNode,
 };
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::posterior::bridge::neural::Net;
 
 /// Most parts into which the nodes' gradients are summed: fixed, so that sums do not depend on the

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::messages::MessageWork;
 use super::piece::{CombinePass, NeuralPiece, PieceGrads};
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::posterior::bridge::gated::GatedMoments;
 use crate::posterior::bridge::model::{BridgeModel, Workspace};
 use crate::posterior::bridge::neural::{Net, SampledGraphs};

@@ -1,8 +1,8 @@
 //! The steps that were dealt to one graph: linear effects and combining nets under that graph.
 
-use crate::nn::kernels::{View, product};
 use crate::nn::node_function::{NodeAdjoints, NodeTrace, Rows};
-use crate::nn::real::Real;
+use crate::numeric::kernels::{View, product};
+use crate::numeric::real::Real;
 use crate::posterior::bridge::neural::Net;
 use crate::posterior::bridge::transition::Extra;
 

@@ -8,7 +8,7 @@ use super::super::structure::{BridgeStructure, DriftParts, Pass};
 use super::*;
 use crate::graph::density::GraphDensity;
 use crate::graph::prior::EdgePrior;
-use crate::nn::real::Real;
+use crate::numeric::real::Real;
 use crate::{ObservedSeries, SeriesSet};
 
 struct Case {
@@ -22,7 +22,7 @@ struct Case {
 fn data(d: usize) -> SeriesSet {
     let series = (0..3).map(|idx| {
         let mut values = vec![0.0; 5 * d];
-        Noise::new(4, Purpose::MeasurementNoise, idx).fill_normal(&mut values);
+        RandomStream::new(4, Purpose::MeasurementNoise, idx).fill_normal(&mut values);
         let times = vec![0.0, 1.0, 1.7, 3.0, 4.0];
         ObservedSeries::new(format!("s{idx}"), d, times, values).unwrap()
     });
@@ -38,10 +38,10 @@ impl Case {
         let mut parameters = model.initial_parameters(&posterior, &vec![0.4; d], 1);
         let BridgePosterior { layout, values: mut paths } = posterior;
         // Away from the start, where the node functions are zero.
-        let mut noise = Noise::new(9, Purpose::Weights, 7);
+        let mut random = RandomStream::new(9, Purpose::Weights, 7);
         for buffer in [&mut parameters, &mut paths.log_deviations, &mut paths.correlations] {
             let mut shifts = vec![0.0; buffer.len()];
-            noise.fill_normal(&mut shifts);
+            random.fill_normal(&mut shifts);
             buffer.iter_mut().zip(shifts).for_each(|(value, shift)| *value += 0.25 * shift);
         }
         let batch = Batch::new(&layout, Epoch::new(&layout, 1, 0, 0).batch(0));
@@ -239,7 +239,7 @@ fn flip_gains_are_the_slopes_of_the_elbo_by_single_probabilities() {
         }
     }
     linear.paths.clone_from(&case.paths);
-    let found = super::super::flips::flip_log_odds(
+    let found = super::super::edge_gains::log_odds_from_gains(
         &case.model,
         (&case.parameters, &case.paths),
         &case.layout,

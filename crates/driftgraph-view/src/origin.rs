@@ -8,25 +8,25 @@ use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::ProvenanceView;
 use serde_json::Value;
 
-use crate::OverviewError;
+use crate::ViewError;
 
 /// Reads `run.json` as it is.
-pub(crate) fn read_record(folder: &Path) -> Result<Value, OverviewError> {
+pub(crate) fn read_record(folder: &Path) -> Result<Value, ViewError> {
     let file = folder.join("run.json");
-    let text = fs::read(&file)
-        .map_err(|source| OverviewError::Unreadable { file: file.clone(), source })?;
-    serde_json::from_slice(&text).map_err(|source| OverviewError::Damaged { file, source })
+    let text =
+        fs::read(&file).map_err(|source| ViewError::Unreadable { file: file.clone(), source })?;
+    serde_json::from_slice(&text).map_err(|source| ViewError::Damaged { file, source })
 }
 
 /// Reads `job.json`, what was asked for; null for a run that has none.
-pub(crate) fn read_asked(folder: &Path) -> Result<Value, OverviewError> {
+pub(crate) fn read_asked(folder: &Path) -> Result<Value, ViewError> {
     let file = folder.join("job.json");
     match fs::read(&file) {
         Ok(text) => {
-            serde_json::from_slice(&text).map_err(|source| OverviewError::Damaged { file, source })
+            serde_json::from_slice(&text).map_err(|source| ViewError::Damaged { file, source })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
-        Err(source) => Err(OverviewError::Unreadable { file, source }),
+        Err(source) => Err(ViewError::Unreadable { file, source }),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use driftgraph_report::view::{Column, CurveView, TrainingView, TriedView};
 use serde_json::Value;
 
-use crate::OverviewError;
+use crate::ViewError;
 use crate::number;
 
 /// Points of a curve; more cannot be seen.
@@ -30,7 +30,7 @@ pub(crate) fn training_view(
     folder: &Path,
     record: &Value,
     n_members: usize,
-) -> Result<TrainingView, OverviewError> {
+) -> Result<TrainingView, ViewError> {
     let lines = read_log(folder)?;
     let every = lines.len().div_ceil(MOST_POINTS).max(1);
     let last = lines.len().saturating_sub(1);
@@ -61,9 +61,9 @@ pub(crate) fn training_view(
 }
 
 /// The lines of the log; one that was cut off by a crash is left out.
-fn read_log(folder: &Path) -> Result<Vec<Value>, OverviewError> {
+fn read_log(folder: &Path) -> Result<Vec<Value>, ViewError> {
     let file = folder.join("log.jsonl");
-    let unreadable = |source| OverviewError::Unreadable { file: file.clone(), source };
+    let unreadable = |source| ViewError::Unreadable { file: file.clone(), source };
     let open = match File::open(&file) {
         Ok(open) => open,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -3,12 +3,12 @@
 use std::f64::consts::LN_2;
 
 use super::batch::LocalValues;
-use crate::nn::kernels::vectorised;
-use crate::nn::real::Real;
+use crate::numeric::kernels::vectorised;
+use crate::numeric::real::Real;
 
 /// What the posterior's parameters say about the spread of its paths, `[spread, variable]`.
 #[derive(Debug, Clone, Default)]
-pub struct Spreads {
+pub struct Deviations {
     /// Marginal deviations s.
     pub deviations: Vec<f64>,
     /// Correlations r with the next point.
@@ -21,7 +21,7 @@ pub struct Spreads {
 
 /// One row of each buffer, at the two ends of a step where both are needed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SpreadRow<'a> {
+pub(super) struct DeviationRow<'a> {
     pub(super) here: &'a [f64],
     pub(super) next: &'a [f64],
     pub(super) correlations: &'a [f64],
@@ -29,7 +29,7 @@ pub(super) struct SpreadRow<'a> {
     pub(super) log_rests: &'a [f64],
 }
 
-impl Spreads {
+impl Deviations {
     /// Reads the parameters of the batch's rows.
     pub fn fill(&mut self, values: &LocalValues) {
         let n = values.log_deviations.len();
@@ -59,9 +59,9 @@ impl Spreads {
     }
 
     /// The row at a place, and the deviations of the row after it.
-    pub(super) fn row(&self, place: usize, d: usize) -> SpreadRow<'_> {
+    pub(super) fn row(&self, place: usize, d: usize) -> DeviationRow<'_> {
         let here = place * d..(place + 1) * d;
-        SpreadRow {
+        DeviationRow {
             here: &self.deviations[here.clone()],
             next: &self.deviations[here.end..here.end + d],
             correlations: &self.correlations[here.clone()],
@@ -83,7 +83,7 @@ mod tests {
             log_deviations: raw.clone(),
             correlations: raw.clone(),
         };
-        let mut spreads = Spreads::default();
+        let mut spreads = Deviations::default();
         spreads.fill(&values);
         for (idx, raw) in raw.iter().enumerate() {
             let rest = raw.cosh().powi(-2);

@@ -3,23 +3,23 @@
 use rayon::prelude::*;
 
 use super::{Transition, TransitionGrads};
-use crate::nn::kernels::{View, add_into, add_product, product, vectorised};
+use crate::numeric::kernels::{View, add_into, add_product, product, vectorised};
 use crate::posterior::bridge::moments::StepMoments;
 
 /// Buffers `[spread, variable]`, kept from one evaluation to the next.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SpreadWork {
+pub(super) struct SharedVariance {
     /// The shared part of the residuals' variances.
     pub(super) variances: Vec<f64>,
     by_spread: Vec<f64>,
 }
 
 /// The part of the residuals' variances that steps with the same spread share.
-pub(super) fn spread_variances(
+pub(super) fn shared_variances(
     transition: &Transition<'_>,
     moments: &StepMoments,
     n_spreads: usize,
-    work: &mut SpreadWork,
+    work: &mut SharedVariance,
 ) {
     let d = transition.n_variables;
     let view = |rows| View::new(rows, n_spreads, d);
@@ -50,10 +50,10 @@ pub(super) fn spread_variances(
     }
 }
 
-pub(super) fn spread_variances_backward(
+pub(super) fn shared_variances_backward(
     transition: &Transition<'_>,
     moments: &StepMoments,
-    (by_variances, work): (&[f64], &mut SpreadWork),
+    (by_variances, work): (&[f64], &mut SharedVariance),
     grads: &mut TransitionGrads,
 ) {
     let d = transition.n_variables;
@@ -68,7 +68,7 @@ pub(super) fn spread_variances_backward(
                 let sums = &mut by_spread[spread * d..(spread + 1) * d];
                 add_into(sums, &by_variances[row * d..(row + 1) * d]);
                 for value in &mut grads.moments.log_variances[spread * d..(spread + 1) * d] {
-                    // The entropy of the posterior's step, which is not a part of the surprise.
+                    // The entropy of the posterior's step, which is not a part of the cross-entropy.
                     *value -= 0.5 * transition.weight;
                 }
             }

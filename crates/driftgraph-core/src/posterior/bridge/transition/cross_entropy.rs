@@ -1,13 +1,13 @@
-//! The surprise of every residual of a piece, and its derivatives by their means and variances.
+//! The cross-entropy of every residual of a piece, and its derivatives by their means and variances.
 
 use super::{Extra, Piece, PieceRows, Transition};
-use crate::nn::kernels::vectorised;
-use crate::nn::real::Real;
+use crate::numeric::kernels::vectorised;
+use crate::numeric::real::Real;
 use crate::posterior::bridge::innovation::{InnovationLaw, Residual};
 use crate::posterior::bridge::moments::StepMoments;
 
-/// Surprise of every residual; leaves derivatives by the means in `piece.residuals`.
-pub(super) fn surprises(
+/// Cross-entropy of every residual; leaves derivatives by the means in `piece.residuals`.
+pub(super) fn cross_entropies(
     transition: &Transition<'_>,
     moments: &StepMoments,
     extra: &Extra,
@@ -24,15 +24,15 @@ pub(super) fn surprises(
     }
     let plain = transition.innovation.law() == InnovationLaw::Gaussian;
     let sum = if plain && extra.log_scale.is_empty() {
-        gaussian_surprises(transition, moments, rows, piece)
+        gaussian_cross_entropies(transition, moments, rows, piece)
     } else {
-        surprises_by_entry(transition, moments, extra, rows, piece)
+        cross_entropies_by_entry(transition, moments, extra, rows, piece)
     };
-    piece.surprise = transition.weight * sum;
+    piece.cross_entropy = transition.weight * sum;
 }
 
 /// Entry by entry, for any law and scales that differ from step to step.
-fn surprises_by_entry(
+fn cross_entropies_by_entry(
     transition: &Transition<'_>,
     moments: &StepMoments,
     extra: &Extra,
@@ -55,21 +55,22 @@ fn surprises_by_entry(
                 step,
             };
             let pair = (transition.parameters, &mut piece.parameters[..]);
-            let surprise = transition.innovation.surprise(pair, variable, residual, weight);
-            sum += surprise.value;
-            let by_mean = weight * surprise.by_mean;
+            let cross_entropy =
+                transition.innovation.cross_entropy(pair, variable, residual, weight);
+            sum += cross_entropy.value;
+            let by_mean = weight * cross_entropy.by_mean;
             piece.residuals[idx] = by_mean;
-            rows.by_variances[idx] = weight * surprise.by_variance;
+            rows.by_variances[idx] = weight * cross_entropy.by_variance;
             piece.offsets[variable] -= step * by_mean;
-            piece.log_scales[variable] += weight * surprise.by_log_scale;
+            piece.log_scales[variable] += weight * cross_entropy.by_log_scale;
             if let Some(out) = rows.by_extra.drift.get_mut(idx) {
                 *out = -step * by_mean;
             }
             if let Some(out) = rows.by_extra.variance.get_mut(idx) {
-                *out = step * step * weight * surprise.by_variance;
+                *out = step * step * weight * cross_entropy.by_variance;
             }
             if let Some(out) = rows.by_extra.log_scale.get_mut(idx) {
-                *out = weight * surprise.by_log_scale;
+                *out = weight * cross_entropy.by_log_scale;
             }
         }
     }
@@ -77,7 +78,7 @@ fn surprises_by_entry(
 }
 
 /// The same for the normal law with one scale per variable: sums over steps are kept per variable.
-fn gaussian_surprises(
+fn gaussian_cross_entropies(
     transition: &Transition<'_>,
     moments: &StepMoments,
     rows: &mut PieceRows<'_>,

@@ -9,17 +9,17 @@ use rayon::prelude::*;
 
 use super::batch::{Batch, LocalValues};
 use super::blocks::Block;
+use super::deviations::Deviations;
 use super::gated::GatedMoments;
 use super::layout::BridgeLayout;
 use super::model::BridgeModel;
 use super::moments::StepMoments;
 use super::neural::{Net, NetParameters, NetPass, SampledGraphs};
 use super::sampled::{SampledStates, sampled_moments};
-use super::spreads::Spreads;
 use crate::graph::prior::EdgeRule;
-use crate::nn::kernels::{View, product};
 use crate::nn::node_function::NodeWeights;
-use crate::noise::{Noise, Purpose};
+use crate::numeric::kernels::{View, product};
+use crate::random::{Purpose, RandomStream};
 
 /// Numbers (steps x variables) per sampled graph.
 const NUMBERS_PER_GRAPH: usize = 4_000;
@@ -43,7 +43,7 @@ struct Base {
 /// Log-odds of every lagged edge from its flip gain, `[source, target]`; infinite where not learned.
 ///
 /// For models with node functions; those without have the closed form.
-pub fn flip_log_odds(
+pub fn log_odds_from_gains(
     model: &BridgeModel,
     (parameters, paths): (&[f64], &LocalValues),
     layout: &BridgeLayout,
@@ -97,7 +97,7 @@ fn gains_under_one_graph(
     }
     let mut gains = vec![0.0; d * d];
     for source in 0..d {
-        let mut surprises = [0.0, 1.0].map(|edge| {
+        let mut cross_entropies = [0.0, 1.0].map(|edge| {
             let mut switched = graph.clone();
             switched[source * d..(source + 1) * d].fill(edge);
             let n = base.steps.len();
@@ -107,9 +107,9 @@ fn gains_under_one_graph(
                     pass.forward_again(shared, &switched, n)
                 })
                 .collect();
-            base.surprises(model, parameters, (source, edge, graph), &outputs)
+            base.cross_entropies(model, parameters, (source, edge, graph), &outputs)
         });
-        let (off, on) = surprises.split_at_mut(1);
+        let (off, on) = cross_entropies.split_at_mut(1);
         for target in 0..d {
             gains[source * d + target] = off[0][target] - on[0][target];
         }
@@ -140,7 +140,7 @@ impl Base {
         values.gather(paths, &batch, d);
         let mut moments = StepMoments::default();
         let place = (model.increment_scales(), &batch);
-        let (mut spreads, mut sampled) = (Spreads::default(), SampledStates::default());
+        let (mut spreads, mut sampled) = (Deviations::default(), SampledStates::default());
         spreads.fill(&values);
         let out = (&mut sampled, &mut moments);
         sampled_moments(layout, place, (&values, &spreads), (seed, draw), out);
@@ -169,8 +169,8 @@ impl Base {
         }
     }
 
-    /// Mean surprise of every target when one source's edges are all on or all off.
-    fn surprises(
+    /// Mean cross-entropy of every target when one source's edges are all on or all off.
+    fn cross_entropies(
         &self,
         model: &BridgeModel,
         parameters: &[f64],
@@ -210,8 +210,8 @@ fn random_steps(layout: &BridgeLayout, n: usize, (seed, draw): (u64, u64)) -> Ba
         total += rows.n_steps();
         ends.push(total);
     }
-    let mut noise = Noise::new(seed, Purpose::Resampling, draw);
-    let mut drawn: Vec<usize> = (0..n).map(|_| noise.below(total)).collect();
+    let mut random = RandomStream::new(seed, Purpose::Resampling, draw);
+    let mut drawn: Vec<usize> = (0..n).map(|_| random.below(total)).collect();
     drawn.sort_unstable();
     drawn.dedup();
     let blocks: Vec<Block> = (drawn.iter())

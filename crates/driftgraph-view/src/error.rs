@@ -9,7 +9,7 @@ use driftgraph_report::ReportError;
 /// What went wrong while a report was computed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OverviewError {
+pub enum ViewError {
     /// A file of the run that cannot be read.
     #[error("cannot read `{}`", file.display())]
     Unreadable {

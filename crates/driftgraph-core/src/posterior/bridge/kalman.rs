@@ -4,18 +4,21 @@
 //! posterior means of A and B, the innovations' first two moments, and, for a drift that is not
 //! linear, its derivative at the filtered mean (the extended filter).
 
-use crate::nn::kernels::{View, add_product, product};
-use crate::posterior::bridge::layout::{BridgeLayout, SeriesRows};
-use crate::posterior::bridge::linalg::{cholesky, identity, solve_lower};
-use crate::posterior::bridge::mean_field::MeanFieldNets;
+use super::gated::GatedMoments;
+use super::layout::{BridgeLayout, SeriesRows};
+use super::mean_field::MeanFieldNets;
+use super::model::BridgeModel;
+use crate::numeric::kernels::{View, add_product, product};
+use crate::numeric::linalg::{cholesky, identity, log_det_and_inverse, solve_lower};
+use crate::objective::observation::ObservationNoise;
 
-/// Dynamics in the units of a fit: standardised values, time in the fit's unit.
+/// FilterDynamics in the units of a fit: standardised values, time in the fit's unit.
 #[derive(Debug, Clone)]
-pub struct Dynamics {
+pub struct FilterDynamics {
     /// E A, `[source, target]`, in increment scales per time.
     pub lagged: Vec<f64>,
     /// (I - E B)^-1, `[source, target]`.
-    pub spread_instantly: Vec<f64>,
+    pub propagation: Vec<f64>,
     /// b with the innovations' mean, in increment scales per time.
     pub offsets: Vec<f64>,
     /// Variances of the innovations per time, in squared increment scales.
@@ -54,23 +57,26 @@ struct Belief {
 /// Σ log p(x_k | x_1..k-1) of every series of a layout, the first observation given.
 ///
 /// `None` for a series whose predictive covariance is not positive definite.
-pub fn predictive_log_likelihoods(dynamics: &Dynamics, layout: &BridgeLayout) -> Vec<Option<f64>> {
-    filter_all(dynamics, layout, Surprise::gaussian)
+pub fn predictive_log_likelihoods(
+    dynamics: &FilterDynamics,
+    layout: &BridgeLayout,
+) -> Vec<Option<f64>> {
+    filter_all(dynamics, layout, PredictionError::gaussian)
 }
 
 /// The same with Student's t in place of the normal law: the measure by which candidates are compared.
 ///
 /// A process that is nearly deterministic leaves tiny variances, and a few steps of a held-out series
 /// outside what was seen then cost thousands of nats; they would decide alone.
-pub fn predictive_scores(dynamics: &Dynamics, layout: &BridgeLayout) -> Vec<Option<f64>> {
-    filter_all(dynamics, layout, Surprise::student)
+pub fn predictive_scores(dynamics: &FilterDynamics, layout: &BridgeLayout) -> Vec<Option<f64>> {
+    filter_all(dynamics, layout, PredictionError::student)
 }
 
 /// Degrees of freedom of the t law: heavy tails that still have a variance.
 const DEGREES_OF_FREEDOM: f64 = 4.0;
 
 /// How far observed cells were from their prediction.
-struct Surprise {
+struct PredictionError {
     n_cells: usize,
     /// Squared distance in units of the predicted covariance.
     squares: f64,
@@ -78,7 +84,7 @@ struct Surprise {
     log_det: f64,
 }
 
-impl Surprise {
+impl PredictionError {
     fn gaussian(&self) -> f64 {
         let n = self.n_cells as f64;
         -0.5 * self.squares - self.log_det - 0.5 * n * std::f64::consts::TAU.ln()
@@ -95,19 +101,19 @@ impl Surprise {
 }
 
 fn filter_all(
-    dynamics: &Dynamics,
+    dynamics: &FilterDynamics,
     layout: &BridgeLayout,
-    density: impl Fn(&Surprise) -> f64 + Sync,
+    density: impl Fn(&PredictionError) -> f64 + Sync,
 ) -> Vec<Option<f64>> {
     use rayon::prelude::*;
     layout.series().par_iter().map(|rows| filter(dynamics, layout, rows, &density)).collect()
 }
 
 fn filter(
-    dynamics: &Dynamics,
+    dynamics: &FilterDynamics,
     layout: &BridgeLayout,
     rows: &SeriesRows,
-    density: &impl Fn(&Surprise) -> f64,
+    density: &impl Fn(&PredictionError) -> f64,
 ) -> Option<f64> {
     let d = dynamics.scales.len();
     let mut belief = Belief { mean: dynamics.initial.0.clone(), covariance: vec![0.0; d * d] };
@@ -121,25 +127,25 @@ fn filter(
             belief.predict(dynamics, step * layout.time_unit() / dynamics.time_unit);
         }
         let observed = layout.observed_row(rows.first_point + point);
-        let surprise = belief.update(&dynamics.noise_variances, observed)?;
+        let error = belief.update(&dynamics.noise_variances, observed)?;
         if point > 0 {
-            log_likelihood += density(&surprise);
+            log_likelihood += density(&error);
         }
     }
     log_likelihood.is_finite().then_some(log_likelihood)
 }
 
 impl Belief {
-    fn predict(&mut self, dynamics: &Dynamics, h: f64) {
+    fn predict(&mut self, dynamics: &FilterDynamics, h: f64) {
         let d = self.mean.len();
-        let Dynamics { spread_instantly, scales, .. } = dynamics;
+        let FilterDynamics { propagation, scales, .. } = dynamics;
         let Local { drift, slopes, variances } = dynamics.at(&self.mean);
         let square = |matrix| View::new(matrix, d, d);
         // F = I + h A (I - B)^-1 diag(c).
         let mut transition = vec![0.0; d * d];
-        product(&mut transition, d, square(&slopes), square(spread_instantly));
+        product(&mut transition, d, square(&slopes), square(propagation));
         let mut moved = vec![0.0; d];
-        product(&mut moved, d, View::new(&drift, 1, d), square(spread_instantly));
+        product(&mut moved, d, View::new(&drift, 1, d), square(propagation));
         for idx in 0..d {
             self.mean[idx] += h * scales[idx] * moved[idx];
         }
@@ -150,19 +156,19 @@ impl Belief {
         product(&mut half, d, View::new(&self.covariance, d, d), square(&transition));
         product(&mut self.covariance, d, square(&transition).t(), square(&half));
         // Q = diag(c) (I - B)^-T diag(g² h) (I - B)^-1 diag(c).
-        let rooted: Vec<f64> = (spread_instantly.iter().enumerate())
+        let rooted: Vec<f64> = (propagation.iter().enumerate())
             .map(|(idx, entry)| entry * (variances[idx / d] * h).sqrt() * scales[idx % d])
             .collect();
         add_product(&mut self.covariance, d, square(&rooted).t(), square(&rooted));
     }
 
     /// Conditions on the observed cells and returns how far they were from what was predicted.
-    fn update(&mut self, noise_variances: &[f64], observed: &[f64]) -> Option<Surprise> {
+    fn update(&mut self, noise_variances: &[f64], observed: &[f64]) -> Option<PredictionError> {
         let d = self.mean.len();
         let cells: Vec<usize> = (0..d).filter(|&idx| !observed[idx].is_nan()).collect();
         let n = cells.len();
         if n == 0 {
-            return Some(Surprise { n_cells: 0, squares: 0.0, log_det: 0.0 });
+            return Some(PredictionError { n_cells: 0, squares: 0.0, log_det: 0.0 });
         }
         let mut variance = vec![0.0; n * n];
         let mut gains = vec![0.0; n * d];
@@ -175,24 +181,60 @@ impl Belief {
             variance[row * (n + 1)] += noise_variances[cell];
         }
         let factor = cholesky(&variance, n)?;
-        let mut surprise: Vec<f64> =
+        let mut error: Vec<f64> =
             cells.iter().map(|&cell| observed[cell] - self.mean[cell]).collect();
-        solve_lower(&factor, n, &mut surprise, 1);
+        solve_lower(&factor, n, &mut error, 1);
         solve_lower(&factor, n, &mut gains, d);
         let gains = View::new(&gains, n, d);
         let mut shift = vec![0.0; d];
-        product(&mut shift, d, View::new(&surprise, 1, n), gains);
+        product(&mut shift, d, View::new(&error, 1, n), gains);
         self.mean.iter_mut().zip(shift).for_each(|(mean, shift)| *mean += shift);
         let mut explained = vec![0.0; d * d];
         product(&mut explained, d, gains.t(), gains);
         self.covariance.iter_mut().zip(explained).for_each(|(entry, known)| *entry -= known);
-        let squares: f64 = surprise.iter().map(|value| value * value).sum();
+        let squares: f64 = error.iter().map(|value| value * value).sum();
         let log_det: f64 = (0..n).map(|idx| factor[idx * (n + 1)].ln()).sum();
-        Some(Surprise { n_cells: n, squares, log_det })
+        Some(PredictionError { n_cells: n, squares, log_det })
     }
 }
 
-impl Dynamics {
+impl FilterDynamics {
+    /// The dynamics of a model with these parameters, whose unit of time is so long in the user's:
+    /// posterior means of effects, and all scales; `None` where I - E B is singular.
+    pub fn new(model: &BridgeModel, parameters: &[f64], time_unit: f64) -> Option<Self> {
+        let d = model.n_variables();
+        let mut lagged = GatedMoments::default();
+        model.lagged().moments(parameters, model.lagged_prior().rules(), &mut lagged);
+        let mut remaining = identity(d);
+        if let Some(matrix) = model.instant() {
+            let mut instant = GatedMoments::default();
+            matrix.moments(parameters, model.instant_prior().rules(), &mut instant);
+            remaining.iter_mut().zip(&instant.mean).for_each(|(left, mean)| *left -= mean);
+        }
+        let (_, propagation) = log_det_and_inverse(&remaining, d)?;
+        let mut dynamics = Self::random_walk(model.increment_scales().to_vec());
+        dynamics.lagged = lagged.mean;
+        dynamics.propagation = propagation;
+        dynamics.time_unit = time_unit;
+        dynamics.nets = MeanFieldNets::new(model, parameters);
+        let unit_variance = match model.structure().noise {
+            ObservationNoise::Gaussian => 1.0,
+            ObservationNoise::Laplace => 2.0,
+        };
+        let (means, log_deviations) = model.initial_law(parameters);
+        for idx in 0..d {
+            let log_scale = model.log_diffusions(parameters)[idx];
+            let (mean, variance) = model.innovation().moments(parameters, idx, log_scale);
+            dynamics.offsets[idx] = model.offsets(parameters)[idx] + mean;
+            dynamics.variances[idx] = variance;
+            let noise = (2.0 * model.log_noise(parameters)[idx]).exp();
+            dynamics.noise_variances[idx] = unit_variance * noise;
+            dynamics.initial.0[idx] = means[idx];
+            dynamics.initial.1[idx] = (2.0 * log_deviations[idx]).exp();
+        }
+        Some(dynamics)
+    }
+
     /// Drift, its derivatives and the innovations' variances at a state.
     fn at(&self, state: &[f64]) -> Local {
         let d = state.len();
@@ -226,12 +268,12 @@ impl Dynamics {
         Local { drift, slopes, variances }
     }
 
-    /// Dynamics without any drift: a random walk of unit innovations, to be filled in.
+    /// FilterDynamics without any drift: a random walk of unit innovations, to be filled in.
     pub fn random_walk(scales: Vec<f64>) -> Self {
         let d = scales.len();
         Self {
             lagged: vec![0.0; d * d],
-            spread_instantly: identity(d),
+            propagation: identity(d),
             offsets: vec![0.0; d],
             variances: vec![1.0; d],
             scales,
@@ -250,9 +292,9 @@ mod tests {
     #[test]
     fn students_law_of_one_cell_is_its_density() {
         // t with 4 degrees of freedom and scale 2 at 3: density 3 / 8 / 2 * (1 + (3 / 2)² / 4)^(-5/2).
-        let surprise = Surprise { n_cells: 1, squares: 2.25, log_det: 2.0_f64.ln() };
+        let error = PredictionError { n_cells: 1, squares: 2.25, log_det: 2.0_f64.ln() };
         let expected = (3.0 / 16.0 * (1.0_f64 + 2.25 / 4.0).powf(-2.5)).ln();
         // A few roundings of numbers near 1.
-        assert!((surprise.student() - expected).abs() < 1e-13);
+        assert!((error.student() - expected).abs() < 1e-13);
     }
 }

@@ -28,7 +28,7 @@ const MOST_DRAWN: usize = 200;
 pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView {
     let n = names.len();
     let listed_from = LISTED_FROM[usize::from(n > FEW)];
-    let listed = learned.iter().filter(|edge| edge.probability >= listed_from);
+    let listed = learned.iter().filter(|edge| edge.is_at_least(listed_from));
     let edges: Vec<EdgeView> = listed.take(MOST_LISTED).map(edge_view).collect();
     // Three arrows per node are about what can be told apart; the slider shows more.
     let selection = SelectionView {
@@ -37,14 +37,14 @@ pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView
         self_loops: n <= MOST_LOOPS,
     };
     let mut probable = SignatureGraph::empty(n);
-    for edge in learned.iter().filter(|edge| edge.probability >= THRESHOLD) {
+    for edge in learned.iter().filter(|edge| edge.is_at_least(THRESHOLD)) {
         probable.set_edge(edge.source, edge.target, true);
     }
     let mut view = GraphView {
         positions: Vec::new(),
         orders: matrix_orders(n, &edges),
         feedback_loops: feedback_loops(&probable),
-        expected_edges: learned.iter().map(|edge| edge.probability).sum(),
+        expected_edges: learned.iter().filter_map(|edge| edge.probability).sum(),
         variables: names.to_vec(),
         listed_from,
         selection,
@@ -60,20 +60,20 @@ fn edge_view(edge: &LearnedEdge) -> EdgeView {
     EdgeView {
         source: edge.source,
         target: edge.target,
-        probability: rounded(edge.probability, 4),
+        probability: rounded(edge.probability.unwrap_or(0.0), 4),
         sign: effect_sign(edge.sign),
-        effect: significant(edge.effect),
-        strength: significant(edge.strength),
-        disagreement: rounded(edge.disagreement, 2),
+        effect: significant(edge.effect.unwrap_or(0.0)),
+        strength: significant(edge.strength.unwrap_or(0.0)),
+        disagreement: rounded(edge.disagreement.unwrap_or(0.0), 2),
         instantaneous: edge.probability_instantaneous.map(|p| rounded(p, 4)),
     }
 }
 
-fn effect_sign(sign: Sign) -> EffectSign {
+fn effect_sign(sign: Option<Sign>) -> EffectSign {
     match sign {
-        Sign::Positive => EffectSign::Positive,
-        Sign::Negative => EffectSign::Negative,
-        Sign::Mixed => EffectSign::Unknown,
+        Some(Sign::Positive) => EffectSign::Positive,
+        Some(Sign::Negative) => EffectSign::Negative,
+        Some(Sign::Mixed) | None => EffectSign::Unknown,
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn downloads(
 ) -> Result<Vec<Download>, ReportError> {
     let all = learned.len() <= MOST_CARRIED;
     let table = &learned[..learned.len().min(MOST_CARRIED)];
-    let n_probable = learned.iter().filter(|edge| edge.probability >= THRESHOLD).count();
+    let n_probable = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD)).count();
     let probable = &learned[..n_probable.min(MOST_CARRIED)];
     let download = |file: &str, media_type: &str, note: String, text: String| Download {
         file: file.to_owned(),
@@ -135,12 +135,12 @@ fn picture(names: &[String], learned: &[LearnedEdge]) -> Result<String, ReportEr
     let mut probabilities = vec![0.0; n * n];
     let mut signs = vec![EffectSign::Unknown; n * n];
     for edge in learned {
-        probabilities[edge.source * n + edge.target] = edge.probability;
+        probabilities[edge.source * n + edge.target] = edge.probability.unwrap_or(0.0);
         signs[edge.source * n + edge.target] = effect_sign(edge.sign);
     }
     let edges =
         LearnedEdges { signs: Some(&signs), ..LearnedEdges::probabilities(names, &probabilities) };
-    let n_probable = learned.iter().filter(|edge| edge.probability >= THRESHOLD).count();
+    let n_probable = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD)).count();
     let selection = EdgeSelection::Strongest(n_probable.min((3 * n).clamp(12, 150)));
     graph_svg(&edges, &GraphOptions { title: "Who drives whom", selection })
 }

@@ -38,11 +38,11 @@ pub enum Purpose {
 
 /// One stream of random numbers, readable from any position.
 #[derive(Debug, Clone)]
-pub struct Noise {
+pub struct RandomStream {
     generator: ChaCha8Rng,
 }
 
-impl Noise {
+impl RandomStream {
     /// The stream number `stream` (a series, a path) of a purpose.
     pub fn new(seed: u64, purpose: Purpose, stream: u64) -> Self {
         let mut key = [0; 32];
@@ -89,7 +89,7 @@ impl Noise {
             self.generator.fill_bytes(&mut bytes);
             let (words, _) = bytes.as_chunks::<4>();
             let mut normals = [0.0_f32; BLOCK];
-            crate::nn::kernels::vectorised(
+            crate::numeric::kernels::vectorised(
                 #[inline(always)]
                 || {
                     let (first, second) = words.split_at(BLOCK / 2);
@@ -166,23 +166,23 @@ fn log_single(x: f32) -> f32 {
 mod tests {
     use super::*;
 
-    fn normals(noise: &mut Noise, n: usize) -> Vec<f64> {
+    fn normals(random: &mut RandomStream, n: usize) -> Vec<f64> {
         let mut out = vec![0.0; n];
-        noise.fill_normal(&mut out);
+        random.fill_normal(&mut out);
         out
     }
 
     #[test]
     fn a_number_depends_on_its_address_alone() {
-        let whole = normals(&mut Noise::new(7, Purpose::Brownian, 3), 20);
-        let mut later = Noise::new(7, Purpose::Brownian, 3);
+        let whole = normals(&mut RandomStream::new(7, Purpose::Brownian, 3), 20);
+        let mut later = RandomStream::new(7, Purpose::Brownian, 3);
         later.seek(12);
         assert_eq!(normals(&mut later, 8), whole[12..]);
     }
 
     #[test]
     fn seeds_purposes_and_streams_do_not_share_numbers() {
-        let first = |seed, purpose, stream| Noise::new(seed, purpose, stream).uniform();
+        let first = |seed, purpose, stream| RandomStream::new(seed, purpose, stream).uniform();
         let base = first(1, Purpose::Brownian, 0);
         assert_ne!(base, first(2, Purpose::Brownian, 0));
         assert_ne!(base, first(1, Purpose::InitialState, 0));
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn normal_numbers_have_the_moments_of_the_normal_law() {
         let n = 200_000;
-        let draws = normals(&mut Noise::new(0, Purpose::Brownian, 0), n);
+        let draws = normals(&mut RandomStream::new(0, Purpose::Brownian, 0), n);
         let moment = |power| draws.iter().map(|z| z.powi(power)).sum::<f64>() / f64::from(n as u32);
         // Standard errors 1/sqrt(n) x (1, sqrt 2, sqrt 15, sqrt 96); five of them: the seed is
         // fixed, so this can only fail when the generator or the transform changes.
@@ -207,7 +207,7 @@ mod tests {
     fn fast_normal_numbers_have_the_moments_and_tails_of_the_normal_law() {
         let n = 400_000;
         let mut draws = vec![0.0_f32; n];
-        Noise::new(0, Purpose::Brownian, 0).fill_normal_single(&mut draws);
+        RandomStream::new(0, Purpose::Brownian, 0).fill_normal_single(&mut draws);
         let wide = || draws.iter().map(|&z| f64::from(z));
         let size = n as f64;
         let moment = |power| wide().map(|z| z.powi(power)).sum::<f64>() / size;
@@ -248,10 +248,10 @@ mod tests {
 
     #[test]
     fn whole_numbers_stay_below_their_bound_and_reach_all_of_it() {
-        let mut noise = Noise::new(0, Purpose::Batch, 0);
+        let mut random = RandomStream::new(0, Purpose::Batch, 0);
         let mut counts = [0; 5];
         for _ in 0..5_000 {
-            counts[noise.below(5)] += 1;
+            counts[random.below(5)] += 1;
         }
         // Mean 1000, deviation 28: six deviations.
         assert!(counts.iter().all(|&count| (830..1170).contains(&count)), "{counts:?}");

@@ -14,7 +14,7 @@ const SPARSE_SHARE: f64 = 0.2;
 
 /// Why nothing can be learned about a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shortage {
+pub enum Uninformative {
     /// It was never observed.
     Unseen,
     /// No two of its values differ.
@@ -28,7 +28,7 @@ pub enum Shortage {
     },
 }
 
-impl Shortage {
+impl Uninformative {
     /// What a variable of the data lacks, `None` where it can be learned from.
     pub fn of(data: &SeriesSet, variable_idx: usize) -> Option<Self> {
         let mut values = data.observed_values(variable_idx);
@@ -46,7 +46,7 @@ impl Shortage {
     }
 }
 
-impl fmt::Display for Shortage {
+impl fmt::Display for Uninformative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unseen => f.write_str("was never observed"),
@@ -62,20 +62,20 @@ mod tests {
     use super::*;
     use crate::ObservedSeries;
 
-    fn shortage(n_rows: usize, value: impl Fn(usize) -> f64) -> Option<Shortage> {
+    fn shortage(n_rows: usize, value: impl Fn(usize) -> f64) -> Option<Uninformative> {
         let times = (0..n_rows).map(|row| row as f64).collect();
         let values = (0..n_rows).map(value).collect();
         let series = ObservedSeries::new("a", 1, times, values).unwrap();
-        Shortage::of(&SeriesSet::new(vec!["x".into()], vec![series]).unwrap(), 0)
+        Uninformative::of(&SeriesSet::new(vec!["x".into()], vec![series]).unwrap(), 0)
     }
 
     #[test]
     fn empty_constant_and_rare_columns_are_told_apart_from_short_ones() {
         let every =
             |n: usize| move |row: usize| if row.is_multiple_of(n) { row as f64 } else { f64::NAN };
-        assert_eq!(shortage(40, |_| f64::NAN), Some(Shortage::Unseen));
-        assert_eq!(shortage(40, |_| 7.4), Some(Shortage::Constant));
-        let few = Shortage::Few { n_values: 12, n_rows: 120 };
+        assert_eq!(shortage(40, |_| f64::NAN), Some(Uninformative::Unseen));
+        assert_eq!(shortage(40, |_| 7.4), Some(Uninformative::Constant));
+        let few = Uninformative::Few { n_values: 12, n_rows: 120 };
         assert_eq!(shortage(120, every(10)), Some(few));
         assert_eq!(few.to_string(), "has 12 values in 120 rows");
         // Few rows that are complete, and every seventh row of many, can be learned from.

@@ -62,14 +62,14 @@ fn median(values: &mut [f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{Noise, Purpose};
+    use crate::random::{Purpose, RandomStream};
     use crate::{ObservedSeries, SeriesSet};
 
     /// AR(1) of unit variance, seen with noise of a given deviation.
     fn layout(persistence: f64, noise: f64) -> BridgeLayout {
         let n = 4_000;
         let mut draws = vec![0.0; 2 * n];
-        Noise::new(3, Purpose::Brownian, 0).fill_normal(&mut draws);
+        RandomStream::new(3, Purpose::Brownian, 0).fill_normal(&mut draws);
         let mut state = 0.0;
         let values = draws.chunks(2).map(|pair| {
             state = persistence * state + (1.0 - persistence * persistence).sqrt() * pair[0];

@@ -1,36 +1,36 @@
 //! The random numbers of a training step, addressed by seed, step and series.
 
-use crate::nn::real::Real;
-use crate::noise::{Noise, Purpose};
-use crate::posterior::chunk::PathNoise;
+use super::chunk::PathDraws;
+use crate::numeric::real::Real;
+use crate::random::{Purpose, RandomStream};
 
 /// Noise of one step; any step can be asked for at any time, so a fit resumes exactly.
 #[derive(Debug, Clone, Copy)]
-pub struct StepNoise {
+pub struct StepDraws {
     seed: u64,
     step: u64,
 }
 
-impl StepNoise {
+impl StepDraws {
     /// The numbers of step `step` under `seed`.
     pub fn new(seed: u64, step: u64) -> Self {
         Self { seed, step }
     }
 
     /// The stream of a series, at this step's place; every step uses `len` places.
-    fn stream(self, purpose: Purpose, series: usize, len: usize) -> Noise {
-        let mut noise = Noise::new(self.seed, purpose, series as u64);
+    fn stream(self, purpose: Purpose, series: usize, len: usize) -> RandomStream {
+        let mut random = RandomStream::new(self.seed, purpose, series as u64);
         // Normal numbers come in pairs, so an odd number of them takes one place more.
-        noise.seek(self.step * len.next_multiple_of(2) as u64);
-        noise
+        random.seek(self.step * len.next_multiple_of(2) as u64);
+        random
     }
 
     fn normals<R: Real>(self, purpose: Purpose, series: usize, out: &mut [R]) {
-        let mut noise = self.stream(purpose, series, out.len());
+        let mut random = self.stream(purpose, series, out.len());
         // An even length, so that blocks do not waste half a pair.
         let mut block = [0.0; 64];
         for out in out.chunks_mut(block.len()) {
-            noise.fill_normal(&mut block[..out.len()]);
+            random.fill_normal(&mut block[..out.len()]);
             for (out, &draw) in out.iter_mut().zip(&block) {
                 *out = R::from_f64(draw);
             }
@@ -38,12 +38,12 @@ impl StepNoise {
     }
 }
 
-impl<R: Real> PathNoise<R> for StepNoise {
+impl<R: Real> PathDraws<R> for StepDraws {
     fn graph(&self, series: usize, out: &mut [R]) {
-        let mut noise = self.stream(Purpose::Graph, series, out.len());
+        let mut random = self.stream(Purpose::Graph, series, out.len());
         for out in out {
             // Half a place up, so that the number is never 0 and its logarithm finite.
-            let uniform = noise.uniform() + (-54.0_f64).exp2();
+            let uniform = random.uniform() + (-54.0_f64).exp2();
             *out = R::from_f64(uniform.ln() - (-uniform).ln_1p());
         }
     }
@@ -70,7 +70,7 @@ pub fn batch(
     let Some(size) = batch_size.filter(|&size| size < n_series) else { return };
     // One pass over all series after another, each in its own order.
     let per_pass = (n_series / size) as u64;
-    Noise::new(seed, Purpose::Batch, step / per_pass).shuffle(out);
+    RandomStream::new(seed, Purpose::Batch, step / per_pass).shuffle(out);
     let start = (step % per_pass) as usize * size;
     out.copy_within(start..start + size, 0);
     out.truncate(size);
@@ -85,7 +85,7 @@ mod tests {
     fn steps_and_series_never_share_numbers() {
         let draw = |step, series| {
             let mut out = [0.0_f64; 3];
-            StepNoise::new(1, step).path(series, &mut out);
+            StepDraws::new(1, step).path(series, &mut out);
             out
         };
         assert_eq!(draw(4, 2), draw(4, 2));
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn long_paths_are_one_stream() {
         let mut whole = vec![0.0_f64; 131];
-        StepNoise::new(1, 0).path(0, &mut whole);
+        StepDraws::new(1, 0).path(0, &mut whole);
         let mut plain = vec![0.0; 131];
-        Noise::new(1, Purpose::Brownian, 0).fill_normal(&mut plain);
+        RandomStream::new(1, Purpose::Brownian, 0).fill_normal(&mut plain);
         assert_eq!(whole, plain);
     }
 

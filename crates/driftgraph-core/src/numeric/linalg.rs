@@ -1,6 +1,6 @@
 //! Small dense linear algebra: determinant and inverse by elimination, Cholesky's factor.
 
-use crate::nn::kernels::{View, product};
+use crate::numeric::kernels::{View, product};
 
 /// log |det A| and the inverse of a square matrix, or `None` where it is singular.
 pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<f64>)> {

@@ -1,6 +1,6 @@
 //! How the observation noise is treated: what settings ask for, and the data's own answer.
 
-use super::noise_rule::NoiseMoments;
+use super::noise_identifiability::NoiseMoments;
 use super::settings::{BridgeSettings, NoiseScale};
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::SmootherStart;
@@ -10,12 +10,12 @@ const FIXED_NOISE: f64 = 0.01;
 
 /// Law and scale of the observation noise that settings and data ask for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NoiseModel {
+pub(super) struct ObservationModel {
     pub(super) law: ObservationNoise,
     pub(super) fixed_scale: Option<f64>,
 }
 
-impl NoiseModel {
+impl ObservationModel {
     pub(super) fn new(settings: &BridgeSettings, moments: Option<NoiseMoments>) -> Self {
         let fixed_scale = match settings.noise_scale {
             NoiseScale::Learned => None,

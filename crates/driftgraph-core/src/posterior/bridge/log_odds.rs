@@ -3,14 +3,14 @@
 //! Given the paths and all other edges, the log likelihood is quadratic in one effect, so that its slab
 //! can be integrated out. The result is less noisy than the logits an optimiser leaves behind.
 
+use super::batch::LocalValues;
+use super::gated::GatedMoments;
+use super::layout::BridgeLayout;
+use super::model::BridgeModel;
 use crate::graph::density::DensityPrior;
 use crate::graph::prior::EdgeRule;
-use crate::nn::kernels::{View, add_product};
-use crate::posterior::bridge::batch::LocalValues;
-use crate::posterior::bridge::gated::GatedMoments;
-use crate::posterior::bridge::layout::BridgeLayout;
-use crate::posterior::bridge::linalg::{identity, log_det_and_inverse, times};
-use crate::posterior::bridge::model::BridgeModel;
+use crate::numeric::kernels::{View, add_product};
+use crate::numeric::linalg::{identity, log_det_and_inverse, times};
 
 /// Expected sums over all steps of products of states z and scaled increments d, step h.
 #[derive(Debug, Clone)]
@@ -259,6 +259,6 @@ fn subtract_product(out: &mut [f64], a: &[f64], b: &[f64], d: usize) {
 
 fn transposed(matrix: &[f64], d: usize) -> Vec<f64> {
     let mut out = vec![0.0; d * d];
-    crate::nn::kernels::transpose(&mut out, matrix, d, d);
+    crate::numeric::kernels::transpose(&mut out, matrix, d, d);
     out
 }

@@ -1,6 +1,6 @@
 //! From a run to the view of its report: the model is asked once, and only numbers and names leave.
 //!
-//! [`overview`] asks the model everything a report shows; `driftgraph_report::report_html` draws it.
+//! [`report_view`] asks the model everything a report shows; `driftgraph_report::report_html` draws it.
 
 #![warn(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::{DataView, InterventionView, ReportView};
 use serde_json::Value;
 
-pub use error::OverviewError;
+pub use error::ViewError;
 pub use futures::{InterventionQuestion, forecast_view, intervention_view};
 
 /// Cells of data whose posterior is computed for a report: some seconds.
@@ -28,7 +28,7 @@ const MOST_CELLS: usize = 2_000_000;
 
 /// What a report is asked to show beside the run itself.
 #[derive(Debug, Clone, Default)]
-pub struct OverviewOptions<'a> {
+pub struct ViewOptions<'a> {
     /// The data of the run, where they are at hand.
     pub data: Option<&'a Loaded>,
     /// The known edges; those that the fit was given where not said.
@@ -38,11 +38,11 @@ pub struct OverviewOptions<'a> {
 }
 
 /// Computes everything a report shows of the run in a folder.
-pub fn overview(
+pub fn report_view(
     run: &Run,
     folder: &Path,
-    options: &OverviewOptions<'_>,
-) -> Result<ReportView, OverviewError> {
+    options: &ViewOptions<'_>,
+) -> Result<ReportView, ViewError> {
     let record = origin::read_record(folder)?;
     let job = origin::read_asked(folder)?;
     let remembered = origin::remembered_truth(&job, run.model.n_variables());

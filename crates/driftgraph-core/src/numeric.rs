@@ -1,0 +1,6 @@
+//! Arithmetic below everything else: floats with exp and ln of their own, loops over slices, small matrices.
+
+pub mod kernels;
+pub(crate) mod linalg;
+pub mod real;
+pub(crate) mod special;
