@@ -18,6 +18,7 @@ __all__ = [
     "baselines",
     "check_series",
     "count_dates",
+    "key_columns",
     "curves",
     "fit",
     "generate",
@@ -42,15 +43,7 @@ class SeriesData:
         origin: str | None = None,
     ) -> SeriesData: ...
     @staticmethod
-    def read(
-        paths: list[str],
-        *,
-        time: str | None = None,
-        series: str | None = None,
-        variables: list[str] = ...,
-        ignore: list[str] = ...,
-        duplicates: str = "error",
-    ) -> SeriesData: ...
+    def read(paths: list[str], options: str) -> SeriesData: ...
     @property
     def variables(self) -> list[str]: ...
     @property
@@ -100,6 +93,7 @@ class Model:
     def log_likelihoods(self, data: SeriesData) -> list[tuple[str, float, int]]: ...
 
 def check_series(variables: list[str], names: list[str], times: list[_Floats], values: list[_Floats]) -> None: ...
+def key_columns(columns: list[str]) -> tuple[str | None, str | None]: ...
 def count_dates(stamps: NDArray[np.int64]) -> tuple[_Floats, str, str | None]: ...
 def fit(
     data: SeriesData,

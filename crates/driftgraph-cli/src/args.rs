@@ -11,7 +11,8 @@ use driftgraph_baselines::Baseline;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::process::solver::Scheme;
 use driftgraph_data::edges::Orientation;
-use driftgraph_data::{Duplicates, ReadOptions};
+use driftgraph_data::formats::readable;
+use driftgraph_data::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
 
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentName, Method};
 pub(crate) use self::fit::FitArgs;
@@ -238,10 +239,10 @@ pub(crate) struct BaselineArgs {
 /// Which files to read, and how.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
-    /// Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
-    #[arg(value_name = "DATA", required = true)]
+    #[arg(value_name = "DATA", required = true, help = format!("Tables ({}), or folders of tables", readable()))]
     pub(crate) files: Vec<PathBuf>,
-    /// Column with the time [default: time, timestamp, datetime, date or t]
+    /// Column with the time [default: time, date, t, year, day, hours and the like, also with a unit, as in `time (h)`;
+    /// else the first column, if it only grows]
     #[arg(long, value_name = "COLUMN", help_heading = "Reading the table")]
     pub(crate) time: Option<String>,
     /// Column with the series [default: series, trajectory, subject, patient, run or unit, also with _id; sample_id,
@@ -254,9 +255,31 @@ pub(crate) struct DataArgs {
     /// Columns to leave out, separated by commas
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Reading the table")]
     pub(crate) ignore: Vec<String>,
-    /// What to do with several rows of one series and time
-    #[arg(long, value_enum, default_value_t, help_heading = "Reading the table")]
-    pub(crate) duplicates: DuplicatesArg,
+    /// What to do with several rows of one series and time: error, mean, first or last
+    #[arg(long, value_name = "HOW", default_value = "error", help_heading = "Reading the table")]
+    pub(crate) duplicates: Duplicates,
+    /// The table has variables in rows and times in its header
+    #[arg(long, help_heading = "Reading the table")]
+    pub(crate) transpose: bool,
+    /// No column holds the time: rows are equally spaced
+    #[arg(long, conflicts_with = "time", help_heading = "Reading the table")]
+    pub(crate) even_steps: bool,
+    /// Sheet of a spreadsheet [default: the first]
+    #[arg(long, value_name = "NAME", help_heading = "Reading the table")]
+    pub(crate) sheet: Option<String>,
+    /// What comes first in dates such as 1/2/2020: day-first or month-first [default: as the whole column says]
+    #[arg(long, value_name = "ORDER", help_heading = "Reading the table")]
+    pub(crate) date_order: Option<DateOrder>,
+    /// What stands before decimals: point or comma [default: as the whole table says]
+    #[arg(long, value_name = "MARK", help_heading = "Reading the table")]
+    pub(crate) decimal: Option<DecimalMark>,
+    /// Words or numbers that mean "not measured", beside empty cells, NA, NaN and null, separated by commas [default: the
+    /// usual ones, such as - ? n.a. <LOD]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Reading the table")]
+    pub(crate) missing: Option<Vec<String>>,
+    /// How letters are stored: utf-8, utf-16 or latin-1 [default: as the bytes say]
+    #[arg(long, value_name = "NAME", help_heading = "Reading the table")]
+    pub(crate) encoding: Option<Encoding>,
     /// Largest file to read, in bytes after decompression
     #[arg(long, value_name = "N", default_value_t = ReadOptions::default().max_bytes, help_heading = "Reading the table")]
     pub(crate) max_bytes: u64,
@@ -269,13 +292,15 @@ impl DataArgs {
             series: self.series.clone(),
             variables: self.variables.clone(),
             ignore: self.ignore.clone(),
-            duplicates: match self.duplicates {
-                DuplicatesArg::Error => Duplicates::Error,
-                DuplicatesArg::Mean => Duplicates::Mean,
-                DuplicatesArg::First => Duplicates::First,
-                DuplicatesArg::Last => Duplicates::Last,
-            },
+            duplicates: self.duplicates,
             max_bytes: self.max_bytes,
+            transpose: self.transpose,
+            even_steps: self.even_steps,
+            sheet: self.sheet.clone(),
+            date_order: self.date_order,
+            decimal: self.decimal,
+            missing: self.missing.clone(),
+            encoding: self.encoding,
         }
     }
 }
@@ -287,15 +312,6 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
         Ok(n @ 1..=MOST) => Ok(n),
         _ => Err(format!("expected a number from 1 to {MOST}")),
     }
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DuplicatesArg {
-    #[default]
-    Error,
-    Mean,
-    First,
-    Last,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

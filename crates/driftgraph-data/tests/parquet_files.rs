@@ -1,7 +1,5 @@
 //! Parquet files, written column by column here and by pandas (fixtures/make.py).
 
-#![cfg(feature = "parquet")]
-
 mod support;
 
 use std::path::PathBuf;

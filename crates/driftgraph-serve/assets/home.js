@@ -5,6 +5,7 @@
   const field = (id) => document.getElementById(id);
   const WORDS = { running: "running", stopped: "stopped", finished: "finished", failed: "failed" };
   let upload = null;
+  let shownColumns = null;
 
   const answer = async (address, options) => {
     const response = await fetch(address, options);
@@ -18,6 +19,7 @@
   const send = async (file) => {
     problem("upload-problem", null);
     field("understood").hidden = true;
+    for (const input of field("reading").querySelectorAll("input, select")) { input.checked = false; input.value = ""; }
     try {
       show(await answer(`/api/uploads?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file }), true);
     } catch (error) {
@@ -27,6 +29,9 @@
   const columns = () => ({
     time: field("time-column").value || null, series: field("series-column").value || null,
     ignore: [...field("ignore").querySelectorAll("input:checked")].map((box) => box.value),
+    transpose: field("transpose").checked, even_steps: field("even-steps").checked, sheet: field("sheet").value || null,
+    date_order: field("date-order").value || null, decimal: field("decimal").value || null,
+    missing: field("missing").value ? field("missing").value.split(",").map((word) => word.trim()) : null,
   });
   const again = async () => {
     try {
@@ -39,14 +44,16 @@
   const show = (found, fresh) => {
     upload = found.upload;
     field("understood").hidden = false;
-    if (fresh) {
+    // A table that is turned on its side has other columns.
+    if (fresh || shownColumns !== found.columns.join("\n")) {
+      shownColumns = found.columns.join("\n");
       for (const id of ["time-column", "series-column"]) {
         field(id).replaceChildren(html("option", { value: "" }, "found by its name"), ...found.columns.map((name) => html("option", { value: name }, name)));
       }
       field("ignore").replaceChildren(...found.columns.map((name) => html("label", {}, html("input", { type: "checkbox", value: name, onchange: again }), ` ${name}`)));
       field("ignore-box").hidden = found.columns.length === 0;
-      field("name").value = found.upload.replace(/\..*$/, "");
     }
+    if (fresh) field("name").value = found.upload.replace(/\..*$/, "");
     const { summary } = found;
     const usable = summary !== null && summary.usable;
     field("begin").disabled = !usable;
@@ -81,6 +88,7 @@
   drop.addEventListener("drop", (event) => { event.preventDefault(); if (event.dataTransfer.files[0]) send(event.dataTransfer.files[0]); });
   field("time-column").addEventListener("change", again);
   field("series-column").addEventListener("change", again);
+  for (const input of field("reading").querySelectorAll("input, select")) input.addEventListener("change", again);
 
   field("start").addEventListener("submit", async (event) => {
     event.preventDefault();

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_data::whole_file::write_whole;
-use driftgraph_data::{Loaded, ReadOptions, load};
+use driftgraph_data::{DateOrder, DecimalMark, Loaded, ReadOptions, load};
 use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
 use driftgraph_run::{
@@ -66,13 +66,19 @@ pub(crate) struct NewRun {
     pub(crate) asked: Asked,
 }
 
-/// What the columns of a table are, where that is not obvious.
+/// How a table is to be read, where that is not obvious.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Columns {
     pub(crate) time: Option<String>,
     pub(crate) series: Option<String>,
     pub(crate) ignore: Vec<String>,
+    pub(crate) transpose: bool,
+    pub(crate) even_steps: bool,
+    pub(crate) sheet: Option<String>,
+    pub(crate) date_order: Option<DateOrder>,
+    pub(crate) decimal: Option<DecimalMark>,
+    pub(crate) missing: Option<Vec<String>>,
 }
 
 impl Columns {
@@ -82,6 +88,12 @@ impl Columns {
             time: given(&self.time),
             series: given(&self.series),
             ignore: self.ignore.clone(),
+            transpose: self.transpose,
+            even_steps: self.even_steps,
+            sheet: given(&self.sheet),
+            date_order: self.date_order,
+            decimal: self.decimal,
+            missing: self.missing.clone(),
             max_bytes,
             ..ReadOptions::default()
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use driftgraph_data::formats::{accepted_by_page, readable};
 use driftgraph_report::view::{GraphView, ReportView};
 use driftgraph_report::{
     escaped_text, graph_picture, matrix_picture, nodes_picture, report_data, report_navigation,
@@ -46,7 +47,8 @@ fn header(title: &str) -> String {
 
 /// The first page; its script fills it.
 pub(crate) fn home() -> String {
-    let body = header("Who drives whom?") + include_str!("../assets/home.html");
+    let home = include_str!("../assets/home.html").replace("{readable}", &readable());
+    let body = header("Who drives whom?") + &home.replace("{accepted}", &accepted_by_page());
     shell("Who drives whom?", &body, &["charts.js", "home.js"])
 }
 

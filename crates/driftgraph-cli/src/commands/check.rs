@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use driftgraph_data::load;
 use driftgraph_data::summary::Summary;
+use driftgraph_data::{ROW_NUMBER, load};
 
 use crate::args::CheckArgs;
 use crate::commands::table;
@@ -77,6 +77,12 @@ pub(crate) fn describe(summary: &Summary) -> String {
 fn key_columns(summary: &Summary) -> String {
     match (&summary.time_column, &summary.series_column) {
         (None, _) => String::new(),
+        (Some(time), Some(series)) if time == ROW_NUMBER => {
+            format!("time is {ROW_NUMBER}, series in `{series}`\n")
+        }
+        (Some(time), None) if time == ROW_NUMBER => {
+            format!("time is {ROW_NUMBER}, no series column\n")
+        }
         (Some(time), Some(series)) => format!("time in column `{time}`, series in `{series}`\n"),
         (Some(time), None) => format!("time in column `{time}`, no series column\n"),
     }

@@ -35,7 +35,7 @@ fn folder_without_tables() {
     assert_snapshot!(Sandbox::new().run("check ."), @r"
     exit 2
     --- stderr
-    error: the folder holds no table (.csv, .tsv, .txt, .parquet or .npz)
+    error: the folder holds no table: .csv, .tsv, .txt (also with .gz), .parquet, .npz
       in `.`
     ");
 }

@@ -36,7 +36,7 @@ fn help_of_check() {
 
     Arguments:
       <DATA>...
-              Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
+              Tables (.csv, .tsv, .txt (also with .gz), .parquet, .npz), or folders of tables
 
     Options:
           --json
@@ -228,7 +228,7 @@ fn help_of_baseline() {
               partial-correlation, ridge or var
 
       <DATA>...
-              Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
+              Tables (.csv, .tsv, .txt (also with .gz), .parquet, .npz), or folders of tables
 
     Options:
           --out <EDGES.csv>

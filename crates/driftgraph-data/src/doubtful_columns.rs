@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 use crate::Loaded;
-use crate::words::list;
+use crate::message_text::list;
 
 /// Variables that never change within a series but differ between series.
 pub(crate) fn labels(loaded: &Loaded) -> Option<String> {
