@@ -102,6 +102,6 @@ mod tests {
     #[test]
     fn endless_moments_are_refused() {
         let matrix = Mat::from_fn(1, 1, |_, _| f64::INFINITY);
-        assert_eq!(Eigen::new(matrix.as_ref()).err(), Some(MethodError::TimesTooUneven));
+        assert!(matches!(Eigen::new(matrix.as_ref()), Err(MethodError::TimesTooUneven)));
     }
 }

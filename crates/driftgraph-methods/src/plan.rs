@@ -9,7 +9,7 @@ use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_data::record::Asked;
-use driftgraph_data::{Duplicates, ReadOptions};
+use driftgraph_data::ReadOptions;
 use serde_json::{Map, Value};
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask};
@@ -329,30 +329,14 @@ impl FitPlan {
     pub fn command(&self, files: &[PathBuf], options: &ReadOptions) -> String {
         let mut words = vec!["driftgraph".to_owned(), "fit".to_owned()];
         words.extend(files.iter().map(|file| file.display().to_string()));
-        words.extend(reading_words(options));
+        for (name, value) in options.arguments() {
+            words.push(format!("--{name}"));
+            words.extend(value);
+        }
         words.extend(self.command_words());
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         words.join(" ")
     }
-}
-
-/// The flags that ask for files to be read in this way.
-fn reading_words(options: &ReadOptions) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut option = |name: &str, value: &str| {
-        words.extend([format!("--{name}"), value.to_owned()]);
-    };
-    for (name, column) in [("time", &options.time), ("series", &options.series)] {
-        column.iter().for_each(|column| option(name, column));
-    }
-    let lists = [("variables", &options.variables), ("ignore", &options.ignore)];
-    for (name, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
-        option(name, &list.join(","));
-    }
-    if options.duplicates != Duplicates::Error {
-        option("duplicates", options.duplicates.name());
-    }
-    words
 }
 
 /// A word as a shell takes it.
