@@ -33,7 +33,6 @@ use crate::known::{one_of, scheme_of, to_json};
 #[derive(Debug)]
 pub(crate) struct Model {
     run: Run,
-    folder: PathBuf,
     /// The data of the fit; `None` where they cannot be had.
     data: OnceLock<Option<Loaded>>,
 }
@@ -155,7 +154,7 @@ impl Model {
             };
             known.get_or_init(|| Some(same));
         }
-        Ok(Self { run, folder, data: known })
+        Ok(Self { run, data: known })
     }
 
     /// Names of the variables.

@@ -90,7 +90,7 @@ fn edges(files: &[String], settings: &Value) -> String {
     let job = FitJob {
         loaded: load(&paths, &read_options).unwrap(),
         read_options,
-        plan: FitPlan::new(Asked { preset, settings, edges: Vec::new() }).unwrap(),
+        plan: FitPlan::new(Asked { preset, settings, ..Asked::default() }).unwrap(),
         folder: folder.path().join("run"),
         replace: false,
         truth: None,
