@@ -48,9 +48,11 @@ class Fitted:
         self.run_: dict[str, Any] = run
         self.feature_names_in_: NDArray[Any] = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
-        self.edge_probabilities_ = EdgeMatrix.of(model.probabilities(), names)
         self.edge_scores_ = EdgeMatrix.of(model.scores(), names)
-        self.adjacency_matrix_ = EdgeMatrix.of(np.asarray(self.edge_probabilities_) >= 0.5, names)
+        # Methods that only rank edges have no probabilities, and no cut.
+        if "probability" in model.edges():
+            self.edge_probabilities_ = EdgeMatrix.of(model.probabilities(), names)
+            self.adjacency_matrix_ = EdgeMatrix.of(np.asarray(self.edge_probabilities_) >= 0.5, names)
         log = _log(folder.path / "log.jsonl")
         self.loss_curve_: NDArray[np.float64] = -np.array([line["elbo"] for line in log], dtype=float)
         self.loss_steps_: NDArray[np.int64] = np.array([line["step"] for line in log], dtype=np.int64)
@@ -82,6 +84,8 @@ class Fitted:
         """Edges of at least this probability, most probable first, with sign, effect and strength."""
         pd = need("pandas", "a table of edges")
         frame = pd.DataFrame(self._fitted().edges())
+        if "probability" not in frame:
+            return frame
         return frame[frame["probability"] >= threshold].reset_index(drop=True)  # type: ignore[no-any-return]
 
     def feedback_loops(self, threshold: float = 0.5) -> list[list[str]]:

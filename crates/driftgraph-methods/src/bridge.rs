@@ -68,7 +68,8 @@ impl Method for Bridge {
     }
 
     fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
-        Ok(BridgePlan::new(asked)?.in_effect())
+        let plan = BridgePlan::new(asked)?;
+        Ok(plan.in_effect(&plan.settings.base))
     }
 
     fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
@@ -156,8 +157,8 @@ impl BridgePlan {
     }
 
     /// All settings in effect, in the words of the table.
-    fn in_effect(&self) -> Map<String, Value> {
-        let mut settings = to_object(&self.settings.base);
+    fn in_effect(&self, base: &BridgeSettings) -> Map<String, Value> {
+        let mut settings = to_object(base);
         if let Some(steps) = settings.remove("max_steps") {
             settings.insert("steps".to_owned(), steps);
         }
@@ -207,7 +208,15 @@ impl BridgePlan {
         }
         let training = training_record(&ensemble, selection, left_out);
         let edges = model.edges();
-        Ok(Learned { model: Some(model), training, remarks, divergence, ..Learned::edges(edges) })
+        let settings = Some(self.in_effect(ensemble.members()[0].trainer().settings().get()));
+        Ok(Learned {
+            model: Some(model),
+            settings,
+            training,
+            remarks,
+            divergence,
+            ..Learned::edges(edges)
+        })
     }
 
     /// What was chosen among the candidates, if it was asked for and there was time.

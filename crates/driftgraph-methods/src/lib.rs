@@ -29,6 +29,8 @@ mod regression;
 mod ridge;
 pub mod settings;
 mod simulated;
+#[cfg(feature = "testing")]
+mod toy;
 mod var;
 
 use driftgraph_core::train::settings::Setting;
@@ -48,6 +50,8 @@ pub static METHODS: &[&dyn Method] = &[
     &ridge::Ridge,
     &var::Var,
     &ode_mean::OdeMean,
+    #[cfg(feature = "testing")]
+    &toy::Toy,
 ];
 
 /// The method of a name.

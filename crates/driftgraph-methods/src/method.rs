@@ -130,6 +130,8 @@ pub struct Learned {
     pub model: Option<FittedModel>,
     /// The process, where it has another form; it is not kept.
     pub process: Option<Box<dyn DiagonalSde + Send + Sync>>,
+    /// All settings in effect, where the data decided some of them.
+    pub settings: Option<Map<String, Value>>,
     /// How training went.
     pub training: TrainingRecord,
     /// What the user should know, one line each.
@@ -156,6 +158,7 @@ impl Learned {
             edges,
             model: None,
             process: None,
+            settings: None,
             training: TrainingRecord::default(),
             remarks: Vec::new(),
             divergence: None,

@@ -65,7 +65,7 @@ impl Work<'_> {
                 .map(driftgraph_core::fitted::model::FittedModel::description),
             expected_edges: RunRecord::expected(&learned.edges),
             asked: plan.asked().clone(),
-            settings: plan.settings().clone(),
+            settings: learned.settings.as_ref().unwrap_or_else(|| plan.settings()).clone(),
             ending,
             remarks: learned.remarks.clone(),
             seconds: elapsed.as_secs_f64(),

@@ -90,15 +90,33 @@
   field("series-column").addEventListener("change", again);
   for (const input of field("reading").querySelectorAll("input, select")) input.addEventListener("change", again);
 
+  let methods = [];
+  const showMethod = () => {
+    const method = methods.find((one) => one.name === field("method").value);
+    field("method-words").textContent = method ? `${method.name}: ${method.description}.` : "";
+    for (const [id, name] of [["select", "select"], ["ensemble", "ensemble"], ["steps", "steps"], ["seed", "seed"], ["self-loops", "no_self_loops"]]) {
+      field(id).disabled = !method?.settings.includes(name);
+    }
+  };
+  field("method").addEventListener("change", showMethod);
+  answer("/api/methods").then((found) => {
+    methods = found;
+    field("method").replaceChildren(...methods.map((one) => html("option", { value: one.name }, one.name)));
+    showMethod();
+  });
+
   field("start").addEventListener("submit", async (event) => {
     event.preventDefault();
     problem("start-problem", null);
-    const settings = { seed: Number(field("seed").value) || 0, ensemble: Number(field("ensemble").value) || 3 };
-    if (!field("select").checked) settings.select = "none";
-    if (field("steps").value) settings.steps = Number(field("steps").value);
-    if (!field("self-loops").checked) settings.no_self_loops = true;
+    const given = { seed: Number(field("seed").value) || 0, ensemble: Number(field("ensemble").value) || 3 };
+    if (!field("select").checked) given.select = "none";
+    if (field("steps").value) given.steps = Number(field("steps").value);
+    if (!field("self-loops").checked) given.no_self_loops = true;
+    // Each method is asked only for what it knows.
+    const method = methods.find((one) => one.name === field("method").value) ?? methods[0];
+    const settings = Object.fromEntries(Object.entries(given).filter(([name]) => method.settings.includes(name)));
     try {
-      const { name } = await post("/api/runs", { name: field("name").value.trim(), upload, columns: columns(), asked: { settings } });
+      const { name } = await post("/api/runs", { name: field("name").value.trim(), upload, columns: columns(), asked: { method: method.name, settings } });
       location.assign(`/runs/${encodeURIComponent(name)}`);
     } catch (error) {
       problem("start-problem", error.message);

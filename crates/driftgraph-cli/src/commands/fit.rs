@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::fitted::edges::{EdgeKind, expected_edges, links};
+use driftgraph_core::fitted::edges::{EdgeKind, links};
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
