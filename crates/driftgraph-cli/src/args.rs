@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use driftgraph_baselines::Baseline;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::process::solver::Scheme;
 use driftgraph_data::edges::Orientation;
 use driftgraph_data::formats::readable;
 use driftgraph_data::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
+use driftgraph_methods::METHODS;
 
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentName};
 pub(crate) use self::fit::FitArgs;
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Score(ScoreArgs),
     Generate(GenerateArgs),
     Baseline(BaselineArgs),
+    Methods(MethodsArgs),
+    Compare(CompareArgs),
     Experiment(ExperimentArgs),
 }
 
@@ -223,14 +225,63 @@ Example:
   driftgraph baseline ridge measurements.csv --out edges.csv"
 )]
 pub(crate) struct BaselineArgs {
-    /// partial-correlation, ridge or var
-    #[arg(value_name = "METHOD", value_parser = baseline)]
-    pub(crate) method: Baseline,
+    /// partial-correlation, ridge, var, or another that takes seconds: `driftgraph methods` lists them
+    #[arg(value_name = "METHOD", value_parser = fast_method)]
+    pub(crate) method: String,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// File for the edges, best first [default: standard output]
     #[arg(long, value_name = "EDGES.csv", value_parser = crate::endings::edges_file())]
     pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List the methods that can be learned with, or tell more of one
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph methods
+  driftgraph methods ridge")]
+pub(crate) struct MethodsArgs {
+    /// The method to tell more of
+    #[arg(value_name = "NAME", value_parser = crate::settings::method_name)]
+    pub(crate) name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compare several methods on the same data: what each finds, how far they agree, and on which edges
+///
+/// Every method writes a run folder of its own below --out. The command can be stopped and goes on where it was.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph compare measurements.csv --methods bridge,ridge,var --out compared
+  driftgraph compare genes.csv --methods all-fast --truth truth.csv --out compared")]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Methods or presets, separated by commas; all-fast means all that take seconds, and the default
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "all-fast")]
+    pub(crate) methods: Vec<String>,
+    /// True edges; adds metrics and never influences a method
+    #[arg(long, value_name = "FILE")]
+    pub(crate) truth: Option<PathBuf>,
+    /// Folder to write to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Seed of all methods that have one
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Time after which a method ends with what it has, e.g. 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) time_budget: Option<Duration>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "T", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -275,7 +326,13 @@ pub(crate) struct DataArgs {
     pub(crate) decimal: Option<DecimalMark>,
     /// Words or numbers that mean "not measured", beside empty cells, NA, NaN and null, separated by commas [default: the
     /// usual ones, such as - ? n.a. <LOD]
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Reading the table")]
+    #[arg(
+        long,
+        value_name = "A,B,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Reading the table"
+    )]
     pub(crate) missing: Option<Vec<String>>,
     /// How letters are stored: utf-8, utf-16 or latin-1 [default: as the bytes say]
     #[arg(long, value_name = "NAME", help_heading = "Reading the table")]
@@ -364,8 +421,14 @@ pub(crate) enum RecipeArg {
     Paper,
 }
 
-fn baseline(name: &str) -> Result<Baseline, String> {
-    name.parse().map_err(|error: driftgraph_baselines::BaselineError| error.to_string())
+fn fast_method(name: &str) -> Result<String, String> {
+    let fast = METHODS.iter().filter(|method| method.is_fast()).map(|method| method.name());
+    let fast: Vec<&str> = fast.collect();
+    if fast.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    let known: Vec<String> = fast.iter().map(|name| format!("`{name}`")).collect();
+    Err(format!("expected one of {}", known.join(", ")))
 }
 
 pub(crate) fn scheme(name: &str) -> Result<Scheme, String> {

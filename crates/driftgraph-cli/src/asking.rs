@@ -72,7 +72,10 @@ pub(crate) fn simulate_settings(
     data: Option<&Loaded>,
 ) -> anyhow::Result<SimulateSettings> {
     let series = data.map(|loaded| &loaded.data);
-    let horizon = span.horizon.unwrap_or_else(|| run.model.usual_span_in(series));
+    let horizon = match span.horizon {
+        Some(horizon) => horizon,
+        None => run.model()?.usual_span_in(series),
+    };
     let first = match &span.start {
         StartArg::Series(_, Some(time)) => Some(*time),
         StartArg::Series(name, None) => data
@@ -80,7 +83,10 @@ pub(crate) fn simulate_settings(
             .map(|series| series.times()[0]),
         _ => None,
     };
-    let from = span.from.or(first).unwrap_or_else(|| run.model.first_time_in(series));
+    let from = match span.from.or(first) {
+        Some(from) => from,
+        None => run.model()?.first_time_in(series),
+    };
     Ok(SimulateSettings {
         n_paths: paths.paths,
         start: match &span.start {
@@ -102,8 +108,8 @@ pub(crate) fn graph_choice(paths: &PathArgs) -> GraphChoice {
 
 /// What the time axis of a picture says.
 pub(crate) fn time_label(run: &Run) -> String {
-    match run.data.time.origin {
-        Some(_) => format!("time ({})", run.data.time),
+    match run.record.data.time.origin {
+        Some(_) => format!("time ({})", run.record.data.time),
         None => "time".to_owned(),
     }
 }

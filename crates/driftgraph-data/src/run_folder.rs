@@ -14,7 +14,9 @@ use safetensors::{Dtype, SafeTensors};
 use crate::fingerprint::fingerprint;
 use crate::graph_formats::read_edge_table;
 use crate::load::{Loaded, load};
-use crate::record::{JOB_VERSION, JobRecord, LogLine, OLDEST_RUN_VERSION, RUN_VERSION, RunRecord};
+use crate::record::{
+    Ending, JOB_VERSION, JobRecord, LogLine, OLDEST_RUN_VERSION, RUN_VERSION, RunRecord,
+};
 use crate::roles::ReadOptions;
 use crate::run_error::RunError;
 use crate::source;
@@ -43,6 +45,16 @@ impl RunFolder {
             return Some("a run");
         }
         self.job_file().exists().then_some("a run that is not finished")
+    }
+
+    /// How the run ended; `None` where there is none.
+    pub fn ending(&self) -> Option<Ending> {
+        #[derive(serde::Deserialize)]
+        struct Ended {
+            ending: Ending,
+        }
+        let text = fs::read(self.run_file()).ok()?;
+        serde_json::from_slice::<Ended>(&text).ok().map(|ended| ended.ending)
     }
 
     /// What the run says of itself; `None` where there is no run that can be read.

@@ -8,8 +8,8 @@ use driftgraph_core::train::bridge::BridgeError;
 use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::KnownEdge;
-use driftgraph_data::record::Asked;
 use driftgraph_data::ReadOptions;
+use driftgraph_data::record::Asked;
 use serde_json::{Map, Value};
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask};

@@ -2,10 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use driftgraph_baselines::{Baseline, BaselineError};
 use driftgraph_core::fitted::score::{MetricOptions, SelfEdges, graph_metrics};
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::train::progress::Silent;
 use driftgraph_core::{EdgeScores, ObservedSeries, SeriesSet, SignatureGraph};
+use driftgraph_methods::{FitPlan, MethodError, edge_scores};
+
+/// Those without settings or training.
+const SIMPLE: [&str; 3] = ["partial-correlation", "ridge", "var"];
+
+fn scores_of(method: &str, data: &SeriesSet) -> Result<EdgeScores, MethodError> {
+    let learned = FitPlan::named(method).unwrap().learn(data, &Silent)?;
+    Ok(edge_scores(&learned.edges, data.n_variables()).unwrap())
+}
 
 /// Paths of dz = A z dt + dw, where every variable decays and has two strong drivers.
 fn linear_process(
@@ -90,10 +99,8 @@ fn regressions_recover_a_sparse_linear_process() {
     // The drivers' strength over the noise of an estimate from 990 steps of 0.1 is about
     // 1.2 sqrt(99) / 2: chance would give 0.5. Partial correlation cannot tell direction, and
     // marries the drivers of a common target.
-    for (baseline, floor) in
-        [(Baseline::Ridge, 0.97), (Baseline::Var, 0.97), (Baseline::PartialCorrelation, 0.7)]
-    {
-        let found = auroc(&baseline.run(&data).unwrap(), &truth);
+    for (baseline, floor) in [("ridge", 0.97), ("var", 0.97), ("partial-correlation", 0.7)] {
+        let found = auroc(&scores_of(baseline, &data).unwrap(), &truth);
         assert!(found >= floor, "{baseline}: {found}");
     }
 }
@@ -109,8 +116,8 @@ fn rows_are_sources_and_columns_are_targets() {
     let times = (0..200).map(f64::from).collect();
     let series = ObservedSeries::new("run", 2, times, values.collect()).unwrap();
     let data = named_set(2, vec![series]);
-    for baseline in [Baseline::Ridge, Baseline::Var] {
-        let scores = baseline.run(&data).unwrap();
+    for baseline in ["ridge", "var"] {
+        let scores = scores_of(baseline, &data).unwrap();
         assert!(scores.score(0, 1) > 4.0 * scores.score(1, 0), "{baseline}: {scores:?}");
     }
 }
@@ -124,12 +131,13 @@ fn permuting_the_variables_permutes_the_scores() {
         |t| t,
         |series, row, variable, _| data.series()[series].row(row)[order[variable]],
     );
-    for baseline in Baseline::ALL {
-        let (plain, found) = (baseline.run(&data).unwrap(), baseline.run(&permuted).unwrap());
+    for baseline in SIMPLE {
+        let (plain, found) =
+            (scores_of(baseline, &data).unwrap(), scores_of(baseline, &permuted).unwrap());
         let wanted = (0..36).map(|idx| plain.score(order[idx / 6], order[idx % 6])).collect();
         let wanted = EdgeScores::from_matrix(6, wanted).unwrap();
         // Sums in another order; covariances of condition below 1000.
-        assert_close(&found, &wanted, 1e-11, baseline.name());
+        assert_close(&found, &wanted, 1e-11, baseline);
     }
 }
 
@@ -143,10 +151,11 @@ fn units_of_variables_and_time_change_nothing() {
         |t| 3600.0 * t + 1e4,
         |_, _, variable, value| value * units[variable] + offsets[variable],
     );
-    for baseline in Baseline::ALL {
+    for baseline in SIMPLE {
         // Offsets cost a few digits, differences of neighbouring rows and times some more.
-        let (found, wanted) = (baseline.run(&rescaled).unwrap(), baseline.run(&data).unwrap());
-        assert_close(&found, &wanted, 1e-9, baseline.name());
+        let (found, wanted) =
+            (scores_of(baseline, &rescaled).unwrap(), scores_of(baseline, &data).unwrap());
+        assert_close(&found, &wanted, 1e-9, baseline);
     }
 }
 
@@ -162,8 +171,9 @@ fn missing_cells_cost_little() {
             if missing { f64::NAN } else { value }
         },
     );
-    for baseline in Baseline::ALL {
-        let (whole, found) = (baseline.run(&data).unwrap(), baseline.run(&holed).unwrap());
+    for baseline in SIMPLE {
+        let (whole, found) =
+            (scores_of(baseline, &data).unwrap(), scores_of(baseline, &holed).unwrap());
         let loss = auroc(&whole, &truth) - auroc(&found, &truth);
         // About a seventh of the information is gone; the ranking of 90 pairs moves little.
         assert!(loss < 0.05, "{baseline} loses {loss}");
@@ -183,11 +193,12 @@ fn cells_on_a_line_are_filled_exactly() {
             if (row, variable) == (2, 0) { f64::NAN } else { value }
         },
     );
-    for baseline in [Baseline::PartialCorrelation, Baseline::Var] {
+    for baseline in ["partial-correlation", "var"] {
         // Standardisation sees five cells instead of six, but each method standardises the filled
         // table again: rounding only.
-        let (found, wanted) = (baseline.run(&holed).unwrap(), baseline.run(&whole).unwrap());
-        assert_close(&found, &wanted, 1e-12, baseline.name());
+        let (found, wanted) =
+            (scores_of(baseline, &holed).unwrap(), scores_of(baseline, &whole).unwrap());
+        assert_close(&found, &wanted, 1e-12, baseline);
     }
 }
 
@@ -202,8 +213,9 @@ fn constant_variables_score_zero_and_disturb_nothing() {
             ObservedSeries::new(series.name(), 5, times, rows.collect()).unwrap()
         });
         let wider = named_set(5, series.collect());
-        for baseline in Baseline::ALL {
-            let (plain, found) = (baseline.run(&data).unwrap(), baseline.run(&wider).unwrap());
+        for baseline in SIMPLE {
+            let (plain, found) =
+                (scores_of(baseline, &data).unwrap(), scores_of(baseline, &wider).unwrap());
             for other in 0..4 {
                 assert_eq!((found.score(4, other), found.score(other, 4)), (0.0, 0.0));
                 for target in 0..4 {
@@ -227,7 +239,7 @@ fn a_variable_that_grows_evenly_has_no_drivers() {
             if variable == 2 { 0.1 * row as f64 + series as f64 } else { value }
         },
     );
-    let scores = Baseline::Ridge.run(&even).unwrap();
+    let scores = scores_of("ridge", &even).unwrap();
     assert!((0..4).all(|source| scores.score(source, 2) == 0.0), "{scores:?}");
     assert!(scores.score(2, 0) > 0.0);
 }
@@ -235,8 +247,8 @@ fn a_variable_that_grows_evenly_has_no_drivers() {
 #[test]
 fn more_variables_than_rows_give_finite_scores() {
     let (data, _) = linear_process(40, 1, 8);
-    for baseline in Baseline::ALL {
-        let scores = baseline.run(&data).unwrap();
+    for baseline in SIMPLE {
+        let scores = scores_of(baseline, &data).unwrap();
         assert!(scores.matrix().iter().all(|score| score.is_finite()), "{baseline}");
         assert!((0..40).all(|source| scores.score(source, (source + 1) % 40) > 0.0), "{baseline}");
     }
@@ -252,8 +264,8 @@ fn equal_variables_give_finite_scores() {
             if variable == 1 { data.series()[series].row(row)[0] } else { value }
         },
     );
-    for baseline in Baseline::ALL {
-        let scores = baseline.run(&twins).unwrap();
+    for baseline in SIMPLE {
+        let scores = scores_of(baseline, &twins).unwrap();
         assert!(scores.matrix().iter().all(|score| score.is_finite()), "{baseline}");
         let gap = scores.score(0, 2) - scores.score(1, 2);
         // Nothing tells the twins apart; the penalty of the autoregression, 1e-6, is the smallest
@@ -267,7 +279,7 @@ fn opposite_rows_leave_the_correlation_matrix_invertible() {
     // All rows are plus or minus one vector: the sampling error of the covariance looks like zero.
     let values = [1.0, 2.0, 3.0, -1.0, -2.0, -3.0].repeat(2);
     let series = ObservedSeries::new("run", 3, vec![0.0, 1.0, 2.0, 3.0], values).unwrap();
-    let scores = Baseline::PartialCorrelation.run(&named_set(3, vec![series])).unwrap();
+    let scores = scores_of("partial-correlation", &named_set(3, vec![series])).unwrap();
     // Given either of the others, each of three equal variables says the same: 1 / (D - 1), up to
     // the shrinkage of 1e-6.
     assert!((scores.score(0, 1) - 0.5).abs() < 1e-5, "{scores:?}");
@@ -277,14 +289,14 @@ fn opposite_rows_leave_the_correlation_matrix_invertible() {
 fn series_of_one_row_have_no_steps() {
     let one_row = |name: &str, value| ObservedSeries::new(name, 1, vec![0.0], vec![value]).unwrap();
     let data = named_set(1, vec![one_row("a", 1.0), one_row("b", 2.0), one_row("c", 4.0)]);
-    for baseline in [Baseline::Ridge, Baseline::Var] {
-        let error = baseline.run(&data).unwrap_err();
-        assert_eq!(error, BaselineError::TooFewSteps { found: 0, needed: 3 });
+    for baseline in ["ridge", "var"] {
+        let error = scores_of(baseline, &data).unwrap_err();
+        assert!(matches!(error, MethodError::TooFewSteps { found: 0, needed: 3 }));
     }
-    assert!(Baseline::PartialCorrelation.run(&data).is_ok());
+    assert!(scores_of("partial-correlation", &data).is_ok());
     let fewer = data.subset(&[0, 1]).unwrap();
-    let error = Baseline::PartialCorrelation.run(&fewer).unwrap_err();
-    assert_eq!(error, BaselineError::TooFewRows { found: 2, needed: 3 });
+    let error = scores_of("partial-correlation", &fewer).unwrap_err();
+    assert!(matches!(error, MethodError::TooFewRows { found: 2, needed: 3 }));
 }
 
 #[test]
@@ -294,19 +306,19 @@ fn times_that_overflow_rates_are_refused() {
         let times = vec![0.0, shortest, 1e100, 1.5e100];
         let series = ObservedSeries::new("run", 1, times, vec![0.0, 1.0, -1.0, 2.0]).unwrap();
         let data = named_set(1, vec![series]);
-        assert_eq!(Baseline::Ridge.run(&data), Err(BaselineError::TimesTooUneven));
-        assert!(Baseline::Var.run(&data).is_ok());
+        assert!(matches!(scores_of("ridge", &data), Err(MethodError::TimesTooUneven)));
+        assert!(scores_of("var", &data).is_ok());
     }
 }
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     let (data, _) = linear_process(10, 6, 30);
-    let run = |baseline: Baseline, n_threads| {
+    let run = |baseline: &str, n_threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        pool.install(|| baseline.run(&data)).unwrap()
+        pool.install(|| scores_of(baseline, &data)).unwrap()
     };
-    for baseline in Baseline::ALL {
+    for baseline in SIMPLE {
         assert_eq!(run(baseline, 1), run(baseline, 3));
     }
 }

@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use super::pictures::graph_picture;
     #[pymodule_export]
-    use super::settings::settings;
+    use super::settings::methods;
 
     /// Version of the library.
     #[pymodule_export]

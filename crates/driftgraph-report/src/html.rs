@@ -1,5 +1,6 @@
 //! One run as one HTML file: no network, no build step, readable without scripts and on paper.
 
+mod agreement;
 mod base64;
 mod chart;
 mod comparison;
@@ -9,6 +10,7 @@ mod provenance;
 mod series;
 mod training;
 
+pub use self::agreement::{agreement_html, agreement_sections};
 pub use self::graph::{graph_picture, nodes_picture};
 pub use self::matrix::matrix_picture;
 
@@ -56,17 +58,7 @@ struct ForScripts<'a> {
 /// Everything in the view may come from strangers: names are escaped wherever they go.
 pub fn report_html(view: &ReportView) -> String {
     let sections: String = report_sections(view).into_iter().map(|(_, text)| text).collect();
-    let charset = Element::new("meta").set("charset", "utf-8");
-    let policy =
-        Element::new("meta").set("http-equiv", "Content-Security-Policy").set("content", POLICY);
-    let viewport = Element::new("meta")
-        .set("name", "viewport")
-        .set("content", "width=device-width, initial-scale=1");
-    let scheme = Element::new("meta").set("name", "color-scheme").set("content", "light dark");
-    let head = Element::new("head")
-        .with_all([charset, policy, viewport, scheme])
-        .with(Element::new("title").text(&format!("{} – driftgraph", view.name)))
-        .with(Element::new("style").markup(STYLES));
+    let head = page_head(&view.name).with(Element::new("style").markup(STYLES));
     let header = Element::new("header")
         .with(Element::new("p").set("class", "brand").text("driftgraph"))
         .with(Element::new("h1").text(&view.name));
@@ -86,6 +78,20 @@ pub fn report_html(view: &ReportView) -> String {
     }
     let page = Element::new("html").set("lang", "en").with(head).with(body);
     format!("<!doctype html>{}", page.into_svg())
+}
+
+/// The head of any page of its own, without styles.
+fn page_head(name: &str) -> Element {
+    let charset = Element::new("meta").set("charset", "utf-8");
+    let policy =
+        Element::new("meta").set("http-equiv", "Content-Security-Policy").set("content", POLICY);
+    let viewport = Element::new("meta")
+        .set("name", "viewport")
+        .set("content", "width=device-width, initial-scale=1");
+    let scheme = Element::new("meta").set("name", "color-scheme").set("content", "light dark");
+    Element::new("head")
+        .with_all([charset, policy, viewport, scheme])
+        .with(Element::new("title").text(&format!("{name} – driftgraph")))
 }
 
 /// The sections of a report by their places, to be put into a page.

@@ -1,9 +1,11 @@
 //! Everything a report shows, as plain names and numbers: the whole contract with the renderer.
 
+mod agreement;
 mod column;
 
 use serde::{Deserialize, Serialize};
 
+pub use agreement::{AgreedEdge, AgreementView, ComparedRun};
 pub use column::Column;
 
 use crate::EffectSign;

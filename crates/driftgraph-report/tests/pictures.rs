@@ -110,9 +110,9 @@ fn the_truth_outlines_its_cells_and_sorts_the_arrows() {
     let [heatmap, graph] = both(&edges);
     let svg = Document::parse(&heatmap).unwrap();
     assert_eq!(of_class(&svg, "truth")[0].attribute("d").unwrap().matches('M').count(), 2);
-    let shown = ["x1 → x1: 0.90, negative effect, correct".to_owned()];
-    let wrong = ["x2 → x1: 0.60, positive effect, not in the truth".to_owned()];
-    let missed = ["x1 → x2: 0.20, true but not selected".to_owned()];
+    let shown = ["x1 → x1: 0.90, negative effect, known".to_owned()];
+    let wrong = ["x2 → x1: 0.60, positive effect, not known".to_owned()];
+    let missed = ["x1 → x2: 0.20, known but not selected".to_owned()];
     assert_eq!(tooltips(&graph, "false"), wrong.clone().into());
     assert_eq!(tooltips(&graph, "missed"), missed.clone().into());
     let svg = Document::parse(&graph).unwrap();

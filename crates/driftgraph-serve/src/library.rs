@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
+use driftgraph_data::record::{Asked, Ending};
 use driftgraph_data::run_folder::{Run, RunFolder};
-use driftgraph_data::whole_file::write_whole;
 use driftgraph_data::{DateOrder, DecimalMark, Loaded, ReadOptions, load};
-use driftgraph_report::report_html;
+use driftgraph_methods::FitPlan;
 use driftgraph_report::view::ReportView;
-use driftgraph_run::{
-    Asked, DIVERGED, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
-};
+use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, fit, resume};
 use driftgraph_view::{ViewOptions, report_view};
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +45,7 @@ pub(crate) enum Standing {
 pub(crate) struct RunEntry {
     pub(crate) name: String,
     pub(crate) standing: Standing,
-    /// Whether there is a model to look at.
+    /// Whether there is a result to look at.
     pub(crate) has_model: bool,
     /// Why it failed.
     pub(crate) problem: Option<String>,
@@ -153,17 +151,17 @@ impl Library {
             return Err(Refusal::not_found());
         }
         let mut problem = lock(&self.problems).get(name).cloned();
-        let standing = match folder.ending().as_deref() {
+        let standing = match folder.ending() {
             _ if live => Standing::Running,
-            Some(ending) if ending == Ending::Finished.name() => Standing::Finished,
-            Some(DIVERGED) => {
+            Some(Ending::Finished) => Standing::Finished,
+            Some(Ending::Diverged) => {
                 problem.get_or_insert_with(|| DIVERGED_BEFORE.to_owned());
                 Standing::Failed
             }
             _ if problem.is_some() => Standing::Failed,
             _ => Standing::Stopped,
         };
-        let has_model = folder.run_file().is_file() && folder.model_file().is_file();
+        let has_model = folder.run_file().is_file();
         Ok(RunEntry {
             name: name.to_owned(),
             standing,
@@ -200,6 +198,7 @@ impl Library {
             replace: false,
             truth: None,
             pace: Pace { log_every: 5, checkpoint_every: CHECKPOINT_EVERY, time_budget: None },
+            report: true,
         };
         self.work(new.name, move |live| fit(&job, live));
         Ok(())
@@ -254,9 +253,10 @@ impl Library {
         std::thread::spawn(move || {
             let result = job(&live);
             let problem = match result {
-                Ok(_) => library.write_report(&name).err().map(|refusal| {
-                    format!("the report could not be written: {}", refusal.reason())
-                }),
+                Ok(run) => run
+                    .report
+                    .err()
+                    .map(|error| format!("the report could not be written: {error}")),
                 Err(JobError::StoppedBeforeModel { .. }) => None,
                 Err(error) => Some(error.to_string()),
             };
@@ -266,14 +266,6 @@ impl Library {
             library.lock_live().remove(&name);
             live.end();
         });
-    }
-
-    /// Leaves the report in the run folder, as `driftgraph fit` does.
-    fn write_report(&self, name: &str) -> Result<(), Refusal> {
-        let page = report_html(&self.show(name)?.view);
-        let file = RunFolder::at(&self.path(name)?).report_file();
-        write_whole(&file, |out| out.write_all(page.as_bytes()))
-            .map_err(|error| Refusal::unusable(&error))
     }
 
     /// A run with a model, read and computed once for every state it is in.
@@ -289,8 +281,7 @@ impl Library {
         let run = Run::load(&folder).map_err(|error| Refusal::unusable(&error))?;
         let data = run.load_data(&[]).ok();
         let options = ViewOptions { data: data.as_ref(), ..ViewOptions::default() };
-        let view =
-            report_view(&run, &folder, &options).map_err(|error| Refusal::unusable(&error))?;
+        let view = report_view(&run, &options).map_err(|error| Refusal::unusable(&error))?;
         let shown = Arc::new(Shown { run, data, view });
         lock(&self.shown).insert(name.to_owned(), (changed, Arc::clone(&shown)));
         Ok(shown)

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use driftgraph_data::formats::{accepted_by_page, readable};
-use driftgraph_report::view::{GraphView, ReportView};
+use driftgraph_report::view::{AgreementView, GraphView, ReportView};
 use driftgraph_report::{
-    escaped_text, graph_picture, matrix_picture, nodes_picture, report_data, report_navigation,
-    report_sections,
+    agreement_sections, escaped_text, graph_picture, matrix_picture, nodes_picture, report_data,
+    report_navigation, report_sections,
 };
 
 use crate::library::RunEntry;
@@ -93,7 +93,11 @@ fn forming(names: &[String]) -> String {
 }
 
 /// Two runs: their graphs, and where their probabilities differ.
-pub(crate) fn compare(first: &ReportView, second: &ReportView) -> String {
+pub(crate) fn compare(
+    first: &ReportView,
+    second: &ReportView,
+    agreement: &AgreementView,
+) -> String {
     let mut other = second.graph.clone();
     if first.graph.variables == other.variables {
         // The same place for the same variable, or the eye compares nothing.
@@ -108,11 +112,12 @@ pub(crate) fn compare(first: &ReportView, second: &ReportView) -> String {
         )
     };
     let body = format!(
-        "{}<main><div class=\"pair\">{}{}</div><section><h2>Where they differ</h2>{}</section></main>",
+        "{}<main><div class=\"pair\">{}{}</div><section><h2>Where they differ</h2>{}</section>{}</main>",
         header("Two runs side by side"),
         figure(&first.name, &first.graph),
         figure(&second.name, &other),
-        differences(first, second)
+        differences(first, second),
+        agreement_sections(agreement)
     );
     shell("Two runs", &body, &[])
 }

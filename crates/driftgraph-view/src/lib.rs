@@ -4,6 +4,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod agreement;
 mod edges;
 mod error;
 mod futures;
@@ -20,6 +21,7 @@ use driftgraph_data::Loaded;
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_report::view::{DataView, FitView, FutureView, InterventionView, ReportView};
 
+pub use agreement::agreement_view;
 pub use error::ViewError;
 pub use futures::{InterventionQuestion, forecast_view, intervention_view};
 

@@ -69,7 +69,7 @@ fn method(
     })
 }
 
-fn metrics_view(ranked: &GraphMetrics, cut: &GraphMetrics) -> MetricsView {
+pub(crate) fn metrics_view(ranked: &GraphMetrics, cut: &GraphMetrics) -> MetricsView {
     MetricsView {
         auroc: ranked.auroc,
         auprc: ranked.auprc,

@@ -42,17 +42,17 @@ fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
     let data = data_if_there(run, &args.run)?;
     let times = if args.times.is_empty() {
         let series = data.as_ref().map(|loaded| &loaded.data);
-        ForecastTimes::even(run.model.usual_span_in(series), args.horizon, args.every)?
+        ForecastTimes::even(run.model()?.usual_span_in(series), args.horizon, args.every)?
     } else {
         ForecastTimes::At(args.times.clone())
     };
     let bar = Bar::new("forecasting");
     let series = data.as_ref().map(|loaded| &loaded.data);
-    let forecasts = run.model.forecast(&settings(args, times), series, &|done| bar.set(done))?;
+    let forecasts = run.model()?.forecast(&settings(args, times), series, &|done| bar.set(done))?;
     drop(bar);
     anyhow::ensure!(!forecasts.is_empty(), "none of the times lies after the end of a series");
     write_files(args, run, &forecasts, series)?;
-    let names = run.model.variables();
+    let names = run.variables();
     if args.out.json {
         let all: serde_json::Map<_, _> = forecasts
             .iter()
@@ -83,9 +83,9 @@ fn test(args: &ForecastArgs, run: &Run, share: f64) -> anyhow::Result<()> {
     let loaded = data_of(run, &args.run)?;
     let bar = Bar::new("fitting the beginnings again");
     let asked = settings(args, ForecastTimes::At(Vec::new()));
-    let test = run.model.forecast_test(&loaded.data, share, &asked, &|done| bar.set(done))?;
+    let test = run.model()?.forecast_test(&loaded.data, share, &asked, &|done| bar.set(done))?;
     drop(bar);
-    let names = run.model.variables();
+    let names = run.variables();
     if let Some(file) = &args.out.out {
         write_table(file, &accuracy_table(names, &test.methods))?;
     }
@@ -126,7 +126,7 @@ fn write_files(
     if let Some(file) = &args.out.out {
         let mut columns = BandColumns::default();
         for one in forecasts {
-            columns.add(&one.name, run.model.variables(), &one.bands, |_, _| true);
+            columns.add(&one.name, run.variables(), &one.bands, |_, _| true);
         }
         write_table(file, &columns.into_table())?;
     }
@@ -143,7 +143,7 @@ fn chart(run: &Run, forecasts: &[SeriesForecast], data: Option<&SeriesSet>) -> B
     let end = first.bands.times[first.bands.times.len() - 1];
     // Twice as much past as future: enough to see where it comes from.
     let start = first.from - 2.0 * (end - first.from);
-    let panels = (run.model.variables().iter().enumerate()).map(|(idx, name)| {
+    let panels = (run.variables().iter().enumerate()).map(|(idx, name)| {
         let points = series.map_or(Vec::new(), |series| {
             let rows = (0..series.n_observations()).filter(|&row| series.times()[row] >= start);
             rows.filter_map(|row| Some((series.times()[row], series.value(row, idx)?))).collect()

@@ -33,18 +33,28 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
         (None, None) => None,
     };
     let (names, edges) = with_run(&args.run, |run| {
-        let mut edges = run.model.edges();
+        let mut edges = run.edges();
         // A link without a direction is one line of a list, and two cells of a matrix.
         if format != Some(GraphFormat::Matrix) {
             edges.retain(|edge| !edge.mirrored);
         }
+        let scored = edges.iter().all(|edge| edge.probability.is_none());
+        anyhow::ensure!(
+            !scored || args.threshold.is_none(),
+            "`{}` gives scores, not probabilities: choose edges with `--top N`",
+            run.record.method
+        );
         if let Some(k) = args.top {
             edges.truncate(k);
+        } else if scored {
+            // Scores do not say where to cut; the best edges, as many as there are variables, are a start.
+            edges.retain(|edge| edge.source != edge.target);
+            edges.truncate(run.variables().len());
         } else {
             let threshold = args.threshold.unwrap_or(0.5);
             edges.retain(|edge| edge.is_at_least(threshold));
         }
-        Ok((run.model.variables().to_vec(), edges))
+        Ok((run.variables().to_vec(), edges))
     })?;
     let loops = feedback_loops(&directed_graph(names.len(), &edges));
     if let Some(file) = &args.svg {

@@ -22,14 +22,14 @@ use crate::printer;
 
 pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
     with_run(&args.run, |run| {
-        let changes = Interventions::parse(&args.changes, run.model.variables())
-            .map_err(FittedError::from)?;
+        let changes =
+            Interventions::parse(&args.changes, run.variables()).map_err(FittedError::from)?;
         let data = data_if_there(run, &args.run)?;
         let settings = simulate_settings(run, &args.span, &args.paths, data.as_ref())?;
         tell_idle_windows(&changes, &settings.times);
         let bar = Bar::new("simulating");
         let series = data.as_ref().map(|loaded| &loaded.data);
-        let effect = run.model.intervene(&changes, &settings, series, &|done| bar.set(done))?;
+        let effect = run.model()?.intervene(&changes, &settings, series, &|done| bar.set(done))?;
         drop(bar);
         if let Some(file) = &args.out.out {
             write_table(file, &effect_table(&effect))?;

@@ -451,3 +451,12 @@ fn a_parquet_file_on_which_the_decoder_panics_is_a_damaged_file_and_nothing_more
     assert!(text.contains("exit 2") && text.contains("the file is damaged"), "{text}");
     assert!(!text.contains("panicked"), "{text}");
 }
+
+#[test]
+fn a_prior_without_probabilities_is_refused() {
+    let sandbox = Sandbox::with("data.csv", "time,a,b\n0,1,2\n1,2,1\n2,1,2\n");
+    sandbox.write("bare.csv", "source,target\na,b\n");
+    assert_snapshot!(sandbox.run("fit data.csv --edge-prior bare.csv --out run"), @"");
+    sandbox.write("scores.csv", "source,target,score\na,b,0.5\n");
+    assert_snapshot!(sandbox.run("fit data.csv --edge-prior scores.csv --out run"), @"");
+}

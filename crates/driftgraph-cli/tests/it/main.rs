@@ -15,6 +15,7 @@ mod report;
 mod resume;
 mod score;
 mod short_data;
+mod within_steps;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -221,3 +221,12 @@ fn a_folder_is_searched_for_its_edges() {
     error: the folder `other` holds no edges.csv
     ");
 }
+
+#[test]
+fn scored_edges_are_refused_as_a_truth() {
+    let sandbox = sandbox("source,target,probability\na,b,0.9\nb,c,0.4\n");
+    assert_snapshot!(sandbox.run("score edges.csv --truth edges.csv"), @"");
+    sandbox.write("weights.csv", "source,target,weight\na,b,1\nb,c,0\n");
+    let object = sandbox.json("score edges.csv --truth weights.csv --json");
+    assert_eq!(object["n_edges"], 1);
+}

@@ -4,7 +4,9 @@ use super::{section, short, value_text};
 use crate::prose::{count, probability};
 use crate::svg::element::Element;
 use crate::svg::graph::layout::node_positions;
-use crate::svg::graph::{DrawnEdge, Standing, draw, sign_class, sign_samples, truth_samples};
+use crate::svg::graph::{
+    DrawnEdge, SAMPLE_WIDTH, STANDINGS, Standing, draw, line_sample, sign_class, sign_samples,
+};
 use crate::svg::legend::SAMPLE;
 use crate::view::{EdgeView, GraphView, ReportView};
 
@@ -42,7 +44,7 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
         )),
     );
     out.push(stage);
-    out.push(legend(graph, truth.map(|_| &drawn[..])));
+    out.push(legend(graph, truth.is_some()));
     out.push(table(graph));
     out
 }
@@ -169,17 +171,17 @@ fn graph_element(names: &[String], positions: &[[f64; 2]], edges: &[DrawnEdge]) 
         .with_all(drawing.content)
 }
 
-fn legend(graph: &GraphView, compared: Option<&[DrawnEdge]>) -> Element {
+fn legend(graph: &GraphView, has_truth: bool) -> Element {
     let entry = |sample: Element, text: &str| {
         let svg = Element::new("svg").set("viewBox", &format!("0 -8 {SAMPLE} 16"));
         Element::new("span").with(svg.set("aria-hidden", "true").with(sample)).text(text)
     };
     let signs = sign_samples().filter(|_| graph.has_signs());
-    let truth = compared.map(truth_samples).unwrap_or_default();
+    let standings = STANDINGS.into_iter().filter(|_| has_truth);
     Element::new("p")
         .set("class", "legend")
         .with_all(signs.map(|(sample, text)| entry(sample, text)))
-        .with_all(truth.into_iter().map(|(sample, text)| entry(sample, &text)))
+        .with_all(standings.map(|(one, text)| entry(line_sample(one, SAMPLE_WIDTH), text)))
 }
 
 fn table(graph: &GraphView) -> Element {

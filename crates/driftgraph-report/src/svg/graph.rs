@@ -3,16 +3,16 @@
 pub(crate) mod arrow;
 pub(crate) mod layout;
 
-use super::element::Element;
+use super::element::{Element, PathData};
 use super::legend::{Legend, SAMPLE};
 use super::page::{MARGIN, Words, sheet, style};
 use crate::{EffectSign, LearnedEdges, ReportError};
 use arrow::{Arrow, Node, line_width};
 use layout::{HALF_HEIGHT, LOOP_ROOM, half_width, node_positions, node_text};
 
-/// Width of the line of a true edge that was not selected, and of the samples in a legend.
+/// Width of the line of a known edge that was not selected, and of the samples in a legend.
 const MISSED_WIDTH: f64 = 1.4;
-const SAMPLE_WIDTH: f64 = 2.0;
+pub(crate) const SAMPLE_WIDTH: f64 = 2.0;
 
 /// What a picture of a graph shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,9 +54,9 @@ impl Standing {
     fn words(self) -> &'static str {
         match self {
             Self::Learned => "",
-            Self::Correct => ", correct",
-            Self::False => ", not in the truth",
-            Self::Missed => ", true but not selected",
+            Self::Correct => ", known",
+            Self::False => ", not known",
+            Self::Missed => ", known but not selected",
         }
     }
 }
@@ -181,14 +181,6 @@ fn node_element(idx: usize, name: &str, node: Node) -> Element {
         .with(text.text(&node_text(name)))
 }
 
-/// A sample of an arrow for a legend, from x = 0 to [`SAMPLE`] around y = 0.
-pub(crate) fn sample(sign: Option<EffectSign>, standing: Standing, width: f64) -> Element {
-    let end = |x: f64| Node { x, y: 0.0, half_width: 8.0 };
-    // A level line: samples are straight.
-    let arrow = arrow::between(end(-10.0), end(SAMPLE + 10.0), width, sign);
-    arrow_in(Element::new("g").set("class", &edge_class(sign, standing)), arrow, width)
-}
-
 /// What the heads and colours mean.
 pub(crate) const SIGN_MEANINGS: [(EffectSign, &str); 3] = [
     (EffectSign::Positive, "more of it, faster growth"),
@@ -196,24 +188,28 @@ pub(crate) const SIGN_MEANINGS: [(EffectSign, &str); 3] = [
     (EffectSign::Unknown, "depends on the state"),
 ];
 
-/// What lines say about the truth, and the sample of each.
-pub(crate) fn truth_samples(edges: &[DrawnEdge]) -> Vec<(Element, String)> {
-    let kinds = [
-        (Standing::Correct, "correct", SAMPLE_WIDTH),
-        (Standing::False, "false", SAMPLE_WIDTH),
-        (Standing::Missed, "missed", MISSED_WIDTH),
-    ];
-    let entry = |(standing, name, width)| {
-        let number = edges.iter().filter(|edge| edge.standing == standing).count();
-        (sample(Some(EffectSign::Unknown), standing, width), format!("{name} ({number})"))
-    };
-    kinds.map(entry).into()
+/// Samples of all signs for a legend, from x = 0 to [`SAMPLE`] around y = 0.
+pub(crate) fn sign_samples() -> impl Iterator<Item = (Element, &'static str)> {
+    SIGN_MEANINGS.into_iter().map(|(sign, text)| {
+        let group = Element::new("g").set("class", &edge_class(Some(sign), Standing::Learned));
+        let arrow = arrow::level(SAMPLE, SAMPLE_WIDTH, Some(sign));
+        (arrow_in(group, arrow, SAMPLE_WIDTH), text)
+    })
 }
 
-/// The samples of all signs.
-pub(crate) fn sign_samples() -> impl Iterator<Item = (Element, &'static str)> {
-    let entry = |(sign, text)| (sample(Some(sign), Standing::Learned, SAMPLE_WIDTH), text);
-    SIGN_MEANINGS.into_iter().map(entry)
+/// What lines say about the truth, and the sample of each.
+pub(crate) const STANDINGS: [(Standing, &str); 3] = [
+    (Standing::Correct, "known"),
+    (Standing::False, "not known"),
+    (Standing::Missed, "known, not selected"),
+];
+
+/// A sample of a line alone.
+pub(crate) fn line_sample(standing: Standing, width: f64) -> Element {
+    let class = edge_class(Some(EffectSign::Unknown), standing);
+    let line = PathData::default().then('M', &[0.0, 0.0]).then('H', &[SAMPLE]);
+    let line = line.into_element().set("class", "line").at("stroke-width", width);
+    Element::new("g").set("class", &class).with(line)
 }
 
 /// Draws the selected edges as arrows between nodes, ready to be written to a file.
@@ -224,7 +220,8 @@ pub fn graph_svg(edges: &LearnedEdges, options: &GraphOptions) -> Result<String,
     edges.check()?;
     let drawn = drawn_edges(edges, options.selection)?;
     let words = words(edges, options, &drawn);
-    let ends: Vec<_> = drawn.iter().map(|edge| (edge.source, edge.target)).collect();
+    let selected = drawn.iter().filter(|edge| edge.standing != Standing::Missed);
+    let ends: Vec<_> = selected.map(|edge| (edge.source, edge.target)).collect();
     let drawing = draw(edges.names, &node_positions(edges.names, &ends), &drawn);
     let legend = legend(edges, &drawn);
     let (top, legend_x) = (words.height(), MARGIN + drawing.width + 14.0);
@@ -277,8 +274,7 @@ fn legend(edges: &LearnedEdges, drawn: &[DrawnEdge]) -> Legend {
     let mut legend = Legend::default();
     legend.heading(edges.score_name);
     for share in [1.0, 0.5] {
-        let sign = edges.signs.map(|_| EffectSign::Unknown);
-        let line = sample(sign, Standing::Learned, line_width(share));
+        let line = line_sample(Standing::Learned, line_width(share));
         legend.entry(line, &edges.score_text(share * edges.full_scale));
     }
     if edges.signs.is_some() {
@@ -286,8 +282,11 @@ fn legend(edges: &LearnedEdges, drawn: &[DrawnEdge]) -> Legend {
         sign_samples().for_each(|(sample, text)| legend.entry(sample, text));
     }
     if edges.truth.is_some() {
-        legend.heading("compared with the truth");
-        truth_samples(drawn).into_iter().for_each(|(sample, text)| legend.entry(sample, &text));
+        legend.heading("compared with known edges");
+        for (standing, text) in STANDINGS {
+            let number = drawn.iter().filter(|edge| edge.standing == standing).count();
+            legend.entry(line_sample(standing, SAMPLE_WIDTH), &format!("{text} ({number})"));
+        }
     }
     legend
 }

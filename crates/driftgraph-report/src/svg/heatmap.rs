@@ -214,8 +214,8 @@ fn legend(edges: &LearnedEdges) -> Legend {
         }
     }
     if edges.truth.is_some() {
-        legend.heading("compared with the truth");
-        legend.entry(sample().into_element().set("class", "truth"), "true edge");
+        legend.heading("compared with known edges");
+        legend.entry(sample().into_element().set("class", "truth"), "known");
     }
     legend
 }

@@ -82,6 +82,12 @@ pub(crate) fn self_loop(node: Node, above: bool, width: f64, sign: Option<Effect
     Arrow { line, head }
 }
 
+/// A level arrow from the origin on, as a legend has it.
+pub(crate) fn level(length: f64, width: f64, sign: Option<EffectSign>) -> Arrow {
+    let (head, neck) = head([length, 0.0], [1.0, 0.0], width, sign);
+    Arrow { line: PathData::default().then('M', &[0.0, 0.0]).then('L', &neck), head }
+}
+
 /// Where a curve leaves a node, between a place inside and one outside.
 fn crossing(covers: impl Fn(f64) -> bool, inside: f64, outside: f64) -> f64 {
     let (mut inside, mut outside) = (inside, outside);

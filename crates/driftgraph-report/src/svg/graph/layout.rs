@@ -10,8 +10,8 @@ pub(crate) const FONT: f64 = 13.0;
 pub(crate) const HALF_HEIGHT: f64 = 15.0;
 /// Longest name as shown; the whole one is a hover or a click away.
 const LONGEST_NAME: f64 = 9.0 * FONT;
-/// Free space between two nodes, wide enough for an arrow and its head.
-const CLEARANCE: (f64, f64) = (34.0, 30.0);
+/// Free space between two nodes, wide enough for an arrow and its head, and for a loop.
+const CLEARANCE: (f64, f64) = (34.0, 38.0);
 /// Rounds of the descent; its stress changes by less than a percent well before.
 const ROUNDS: usize = 150;
 /// Up to here a ring shows a dense graph best: no line passes behind a node.
@@ -91,7 +91,9 @@ fn stress(
     let m = nodes.len();
     let distances = distances(nodes, neighbours);
     let mean_width = nodes.iter().map(|&node| half_widths[node]).sum::<f64>() / m as f64;
-    let unit = 1.3 * mean_width + 62.0;
+    // Many neighbours need more room between them.
+    let n_neighbours = neighbours.iter().map(Vec::len).sum::<usize>() as f64 / m as f64;
+    let unit = (1.3 * mean_width + 62.0) * (n_neighbours / 3.0).sqrt().clamp(1.0, 2.5);
     ring(nodes, half_widths, places);
     let mut now: Vec<[f64; 2]> = nodes.iter().map(|&node| places[node]).collect();
     for _ in 0..ROUNDS {

@@ -1,0 +1,112 @@
+//! Links within a step, from the fit to every place where they are told.
+
+use std::fmt::Write as _;
+
+use crate::{Sandbox, benchmark_data};
+
+/// A table in which `real` is `rate - inflation` in every row, but for a little noise.
+fn table() -> String {
+    let mut text = "time,rate,inflation,real\n".to_owned();
+    let mut seed = 12345_u64;
+    let mut draw = || {
+        // A sum of four even draws is nearly normal, which is all that is needed.
+        let mut sum = 0.0;
+        for _ in 0..4 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            sum += (seed >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
+        }
+        1.7 * sum
+    };
+    let (mut rate, mut inflation) = (0.0, 0.0);
+    for row in 0..240 {
+        rate = 0.8 * rate + draw();
+        inflation = 0.7 * inflation + draw();
+        let real = rate - inflation + 0.1 * draw();
+        writeln!(text, "{row},{rate},{inflation},{real}").unwrap();
+    }
+    text
+}
+
+fn fitted() -> Sandbox {
+    let sandbox = Sandbox::with("data.csv", &table());
+    sandbox.run("fit data.csv --select none --instantaneous --steps 300 --ensemble 1 --out run");
+    sandbox
+}
+
+#[test]
+fn every_export_has_one_link_with_the_right_sign_and_no_direction() {
+    let sandbox = fitted();
+    let object = sandbox.json("graph run --json");
+    let links: Vec<_> = (object["edges"].as_array().unwrap().iter())
+        .filter(|edge| {
+            let ends = [edge["source"].as_str().unwrap(), edge["target"].as_str().unwrap()];
+            ends.contains(&"real") && ends.contains(&"inflation")
+        })
+        .collect();
+    assert_eq!(links.len(), 1, "{links:?}");
+    assert_eq!(
+        (links[0]["kind"].as_str(), links[0]["sign"].as_str()),
+        (Some("within-step"), Some("negative"))
+    );
+    let dot = sandbox.stdout("graph run --format dot");
+    let lines: Vec<_> = dot
+        .lines()
+        .filter(|line| line.contains("\"real\"") && line.contains("\"inflation\" "))
+        .collect();
+    assert_eq!(lines.len(), 1, "{dot}");
+    assert!(lines[0].contains("arrowhead=none"), "{dot}");
+    let rows = sandbox.stdout("graph run --format csv");
+    assert!(rows.lines().any(|row| row.contains(",within-step,either,")), "{rows}");
+    let shown = sandbox.stdout("graph run");
+    assert!(shown.contains("within-step, either way"), "{shown}");
+    // The file has all pairs, so that it can be scored as it is.
+    let file = sandbox.read("run/edges.csv");
+    assert_eq!(file.lines().count(), 10);
+    assert!(file.starts_with(
+        "source,target,probability,score,probability_lagged,effect,strength,sign,\
+         probability_instantaneous,effect_instantaneous,disagreement,kind,direction,effect_low,effect_high,"
+    ));
+}
+
+#[test]
+fn a_list_with_links_scores_as_the_file_of_all_pairs_does() {
+    let sandbox = fitted();
+    sandbox.write("truth.csv", "source,target\nrate,real\ninflation,real\n");
+    sandbox.run("graph run --threshold 0 --format csv --out listed.csv");
+    let whole = sandbox.json("score run --truth truth.csv --json");
+    let listed = sandbox.json("score listed.csv --truth truth.csv --json");
+    assert_eq!((&whole["f1"], &whole["shd"]), (&listed["f1"], &listed["shd"]));
+}
+
+#[test]
+fn inflation_lowers_the_real_interest_rate_in_the_macro_table() {
+    let Some(data) = benchmark_data() else { return };
+    let file = data.join("real/macro/data.csv");
+    if !file.is_file() {
+        return;
+    }
+    let sandbox = Sandbox::with("data.csv", &std::fs::read_to_string(file).unwrap());
+    sandbox.run("fit data.csv --out run");
+    let object = sandbox.json("graph run --json");
+    let edges = object["edges"].as_array().unwrap();
+    let signs = |one: &str, other: &str| -> Vec<&str> {
+        let joins = |edge: &&serde_json::Value| {
+            let ends = [edge["source"].as_str().unwrap(), edge["target"].as_str().unwrap()];
+            ends == [one, other] || ends == [other, one]
+        };
+        edges.iter().filter(joins).map(|edge| edge["sign"].as_str().unwrap()).collect()
+    };
+    assert_eq!(signs("infl", "realint"), ["negative"]);
+    assert_eq!(signs("infl", "tbilrate"), ["positive"]);
+    assert!(signs("realint", "tbilrate").iter().all(|sign| *sign == "positive"));
+    // Each pair once, unless it acts both ways through time.
+    let undirected = edges.iter().filter(|edge| edge["direction"] == "either");
+    for edge in undirected {
+        let (source, target) = (&edge["source"], &edge["target"]);
+        let back =
+            edges.iter().any(|other| &other["source"] == target && &other["target"] == source);
+        assert!(!back, "{edge}");
+    }
+}
