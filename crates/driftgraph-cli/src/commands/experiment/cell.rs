@@ -106,7 +106,6 @@ impl Watch {
 /// The run of a cell.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) key: String,
     pub(super) run: Run,
     pub(super) cost: Cost,
     /// Whether anything was done for it now.
@@ -173,7 +172,7 @@ impl Store {
         let job = self.job(task, &key);
         if let Some(run) = job.find()? {
             let cost = self.find_cost(&key).unwrap_or_default();
-            return Ok(Some(Found { key, run, cost, is_new: false }));
+            return Ok(Some(Found { run, cost, is_new: false }));
         }
         let watch = Watch::start();
         let run = match fit_or_resume(&job, progress) {
@@ -192,7 +191,7 @@ impl Store {
         if interrupted() {
             return Ok(None);
         }
-        Ok(Some(Found { key, run: run?, cost, is_new: true }))
+        Ok(Some(Found { run: run?, cost, is_new: true }))
     }
 
     fn job(&self, task: &Task<'_>, key: &str) -> FitJob {
@@ -222,8 +221,8 @@ pub(super) struct Cell {
     pub(super) method: String,
     pub(super) seed: u64,
     pub(super) cost: Cost,
-    with_self_edges: Scores,
-    without_self_edges: Scores,
+    pub(super) with_self_edges: Scores,
+    pub(super) without_self_edges: Scores,
     /// The candidate whose edges these are.
     pub(super) chosen: Option<String>,
     /// All candidates.

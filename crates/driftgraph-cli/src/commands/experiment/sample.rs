@@ -27,7 +27,124 @@ pub(super) struct Sample {
 
 impl Sample {
     /// Reads data with a true graph.
-    #[cfg(test)]
+    fn read(table: &Path, truth: &Path) -> anyhow::Result<Self> {
+        let loaded = load(&[table.to_owned()], &ReadOptions::default())?;
+        let graph = read_edges(truth, None)?.graph(loaded.data.variables());
+        let graph =
+            graph.with_context(|| format!("`{}` does not fit the data", truth.display()))?;
+        Ok(Self::new(loaded, graph))
+    }
+
+    /// Writes data, unless they are there already, and reads them back.
+    pub(super) fn kept(
+        data: &SeriesSet,
+        truth: SignatureGraph,
+        file: &Path,
+    ) -> anyhow::Result<Self> {
+        let mut text = Vec::new();
+        write_series(&mut text, data)?;
+        if std::fs::read(file).ok().as_deref() != Some(&text) {
+            let folder = file.parent().unwrap_or(Path::new("."));
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+            write_file(file, |out| out.write_all(&text))?;
+        }
+        Ok(Self::new(load(&[file.to_owned()], &ReadOptions::default())?, truth))
+    }
+
+    fn new(loaded: Loaded, truth: SignatureGraph) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(fingerprint(&loaded.data).as_bytes());
+        for (source, target) in truth.edges() {
+            hasher.update(format!("{source},{target};").as_bytes());
+        }
+        let fingerprint = hasher.finalize().to_hex()[..32].to_owned();
+        Self { loaded, truth, fingerprint }
+    }
+
+    pub(super) fn data(&self) -> &SeriesSet {
+        &self.loaded.data
+    }
+}
+
+/// Makes or reads the data of a variant; what is made goes to `file`.
+pub(super) fn sample(
+    source: &Source,
+    seed: u64,
+    args: &ExperimentArgs,
+    file: &Path,
+) -> anyhow::Result<Sample> {
+    let Generated { data, truth, .. } = match *source {
+        Source::Simulated { system, drop, standardise } => {
+            let mut recipe = Recipe::paper(system, drop, seed)?;
+            recipe.standardise = standardise;
+            if args.quick {
+                recipe.n_series = 3;
+                recipe.n_scaling_series = 3;
+                recipe.n_points = 200;
+            }
+            generate(registry::build(system, &[], seed)?.as_ref(), &recipe)?
+        }
+        Source::Dream3 { n_genes, network } => {
+            let folder = data_folder(args, "dream3")?.join("dream3").join(format!("size{n_genes}"));
+            let table = folder.join(format!("{network}.csv"));
+            return Sample::read(&table, &folder.join(format!("{network}.truth.csv")));
+        }
+        Source::Netsim { drop } => {
+            let folder = data_folder(args, "netsim")?.join("netsim");
+            let table = folder.join("sim3_subjects2-6.csv");
+            let whole = Sample::read(&table, &folder.join("sim3.truth.csv"))?;
+            if drop == 0.0 {
+                return Ok(whole);
+            }
+            let dropping = Dropping::TimesOfAllSeries(drop);
+            let data = observe(whole.data(), MeasurementNoise::Nothing, dropping, seed)?;
+            return Sample::kept(&data, whole.truth, file);
+        }
+        Source::Linear => linear_system(seed, args.quick)?,
+    };
+    Sample::kept(&data, truth, file)
+}
+
+/// A stable sparse linear system: size, density, noise, number and length of series all vary.
+fn linear_system(seed: u64, quick: bool) -> anyhow::Result<Generated> {
+    // Stream 0 of this purpose decides the couplings of the system itself.
+    let mut random = RandomStream::new(seed, Purpose::System, 1);
+    let n_variables = 5 + random.below(11);
+    let n_parents = 1 + random.below(3);
+    let diffusion = 0.2 + 0.8 * random.uniform();
+    let n_series = 3 + random.below(18);
+    let n_points = 30 + random.below(121);
+    let gap = 0.05 + 0.25 * random.uniform();
+    let measurement_noise = 0.1 * random.uniform();
+    let parameters =
+        [("variables", n_variables as f64), ("parents", n_parents as f64), ("noise", diffusion)];
+    let system = registry::build("linear", &parameters, seed)?;
+    let usual = Recipe::usual(system.as_ref(), seed);
+    let n_points = if quick { 20 } else { n_points };
+    let recipe = Recipe {
+        n_series: if quick { 4 } else { n_series },
+        n_points,
+        time_range: (0.0, gap * (n_points - 1) as f64),
+        noise: MeasurementNoise::Relative(measurement_noise),
+        ..usual
+    };
+    Ok(generate(system.as_ref(), &recipe)?)
+}
+
+/// The folder that holds the folder of a benchmark.
+fn data_folder(args: &ExperimentArgs, benchmark: &str) -> anyhow::Result<PathBuf> {
+    let named = args.data.clone().or_else(|| std::env::var_os("DRIFTGRAPH_DATA").map(Into::into));
+    let name = args.name.word();
+    let folder = named.with_context(|| {
+        format!("`{name}` needs data that are not part of this program; name their folder with `--data DIR`")
+    })?;
+    let missing = || format!("the data folder `{}` has no folder `{benchmark}`", folder.display());
+    anyhow::ensure!(folder.join(benchmark).is_dir(), missing());
+    Ok(folder)
+}
+
+#[cfg(test)]
 pub(super) mod tests {
     use super::*;
 
