@@ -14,7 +14,7 @@ use driftgraph_data::formats::readable;
 use driftgraph_data::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
 use driftgraph_methods::METHODS;
 
-pub(crate) use self::experiment::{ExperimentArgs, ExperimentName, Method};
+pub(crate) use self::experiment::{ExperimentArgs, ExperimentName};
 pub(crate) use self::fit::FitArgs;
 use crate::model_args::{
     ForecastArgs, GraphArgs, ImputeArgs, InterveneArgs, ReportArgs, SimulateArgs,

@@ -88,7 +88,7 @@ pub struct RunRecord {
     /// What the user should know, one line each.
     #[serde(default)]
     pub remarks: Vec<String>,
-    /// Time of the process that ended it.
+    /// Time of the process that ended it; where one command makes many runs, of all processes together.
     pub seconds: f64,
     /// Number of its threads.
     pub threads: usize,

@@ -1,7 +1,7 @@
 //! The folder of one run: what was asked, what was learned, and how it went.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use driftgraph_core::fitted::arrays::{ArrayHead, ArraySource, NamedArray, Values};
@@ -65,7 +65,9 @@ impl RunFolder {
     /// Removes a run, so that nothing of it passes for what comes next.
     pub fn clear(&self) -> io::Result<()> {
         let ignore_missing = |result: io::Result<()>| match result {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(error)
+            }
             _ => Ok(()),
         };
         // First what says that there is a run.

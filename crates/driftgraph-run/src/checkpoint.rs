@@ -37,10 +37,11 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     /// Opens the folder, makes it where it is missing, and removes files that were never completed.
-    pub fn open(folder: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&folder)?;
-        remove_incomplete(&folder)?;
-        Ok(Self { folder })
+    ///
+    /// A folder that cannot be made shows when something is to be kept; a fit can do without.
+    pub fn open(folder: PathBuf) -> Self {
+        let _ = fs::create_dir_all(&folder).and_then(|()| remove_incomplete(&folder));
+        Self { folder }
     }
 
     fn file(&self, part: &str) -> PathBuf {
@@ -81,6 +82,9 @@ impl Checkpoints {
     /// Names of all parts that are kept.
     pub fn parts(&self) -> io::Result<Vec<String>> {
         let mut parts = Vec::new();
+        if !self.folder.is_dir() {
+            return Ok(parts);
+        }
         for entry in fs::read_dir(&self.folder)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             parts.extend(name.strip_suffix(".state").map(str::to_owned));
@@ -130,7 +134,7 @@ mod tests {
 
     fn kept() -> (tempfile::TempDir, Checkpoints, Key) {
         let folder = tempfile::tempdir().unwrap();
-        let checkpoints = Checkpoints::open(folder.path().join("checkpoint")).unwrap();
+        let checkpoints = Checkpoints::open(folder.path().join("checkpoint"));
         let key = key("data", "settings");
         checkpoints.keep("member-0", &key, &[1, 2, 255]).unwrap();
         (folder, checkpoints, key)

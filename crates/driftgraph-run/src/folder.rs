@@ -47,9 +47,7 @@ impl ClaimedFolder {
     fn open(run: RunFolder, lock: File) -> Result<Self, JobError> {
         let path = run.path();
         remove_incomplete(path).map_err(JobError::file("write", path))?;
-        let folder = run.checkpoint_folder();
-        let checkpoints =
-            Checkpoints::open(folder.clone()).map_err(JobError::file("make", &folder))?;
+        let checkpoints = Checkpoints::open(run.checkpoint_folder());
         Ok(Self { run, checkpoints, _lock: lock })
     }
 

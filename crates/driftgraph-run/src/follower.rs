@@ -82,7 +82,7 @@ impl<'a> Follower<'a> {
             return Some(Ending::Interrupted);
         }
         let is_last = step.number + 1 >= step.end;
-        let out_of_time = budget.is_some_and(|budget| self.elapsed() >= budget);
+        let out_of_time = budget.is_some_and(|budget| self.work.spent + self.elapsed() >= budget);
         (out_of_time && !is_last).then_some(Ending::TimeBudget)
     }
 

@@ -7,7 +7,7 @@ use driftgraph_core::fitted::edges::LearnedEdge;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::{CoreError, SignatureGraph};
-use driftgraph_data::record::{Asked, Ending, JOB_VERSION, JobRecord, TruthRecord};
+use driftgraph_data::record::{Asked, Ending, JOB_VERSION, JobRecord, RunRecord, TruthRecord};
 use driftgraph_data::run_folder::{DataDescription, Run, RunFolder};
 use driftgraph_data::{Loaded, ReadOptions, fingerprint};
 use driftgraph_methods::FitPlan;
@@ -104,6 +104,8 @@ pub(crate) struct Work<'a> {
     pub(crate) truth: Option<Truth>,
     pub(crate) pace: Pace,
     pub(crate) report: bool,
+    /// Time of earlier processes that counts, too.
+    pub(crate) spent: Duration,
     pub(crate) progress: &'a dyn Progress,
 }
 
@@ -142,6 +144,7 @@ pub fn fit(job: &FitJob, progress: &dyn Progress) -> Result<FinishedRun, JobErro
         truth: job.truth.clone(),
         pace: job.pace,
         report: job.report,
+        spent: Duration::ZERO,
         progress,
     };
     work.run(&job.plan)
@@ -166,6 +169,7 @@ pub fn resume(resume: &Resume, progress: &dyn Progress) -> Result<FinishedRun, J
             time_budget: resume.time_budget,
         },
         report: true,
+        spent: Duration::ZERO,
         progress,
     };
     if resume.extend_steps > 0 {
@@ -184,23 +188,15 @@ pub fn resume(resume: &Resume, progress: &dyn Progress) -> Result<FinishedRun, J
 
 /// The run of a job whether or not it was begun before: found, gone on with, or fitted.
 ///
-/// A folder that holds something else is replaced. For many runs that one command makes.
+/// A folder that holds something else is replaced. The time budget is that of all processes together, as far as they
+/// came to an end in order. For many runs that one command makes.
 pub fn fit_or_resume(job: &FitJob, progress: &dyn Progress) -> Result<Run, JobError> {
-    let folder = RunFolder::at(&job.folder);
-    let begun = folder.read_job().ok().filter(|begun| {
-        begun.asked == *job.plan.asked() && begun.data.fingerprint == fingerprint(&job.loaded.data)
-    });
-    if begun.is_none() {
-        return fit(&FitJob { replace: true, ..job.clone() }, progress)
-            .map(|finished| finished.run);
+    if let Some(run) = job.find()? {
+        return Ok(run);
     }
-    let ended = folder.peek().filter(|record| record.asked == *job.plan.asked());
-    let spent = ended.as_ref().map_or(0.0, |record| record.seconds);
-    let out_of_time = job.pace.time_budget.is_some_and(|budget| spent >= budget.as_secs_f64());
-    match ended.map(|record| record.ending) {
-        Some(Ending::Finished | Ending::Diverged) => return Ok(Run::load(&job.folder)?),
-        Some(Ending::TimeBudget) if out_of_time => return Ok(Run::load(&job.folder)?),
-        _ => {}
+    if !job.is_begun() {
+        let job = FitJob { replace: true, ..job.clone() };
+        return fit(&job, progress).map(|finished| finished.run);
     }
     let work = Work {
         loaded: &job.loaded,
@@ -210,9 +206,42 @@ pub fn fit_or_resume(job: &FitJob, progress: &dyn Progress) -> Result<Run, JobEr
         truth: job.truth.clone(),
         pace: job.pace,
         report: job.report,
+        spent: job.ended().map_or(Duration::ZERO, |record| spent(&record)),
         progress,
     };
     work.run(&job.plan).map(|finished| finished.run)
+}
+
+impl FitJob {
+    /// The run, if the folder holds all that is asked for.
+    pub fn find(&self) -> Result<Option<Run>, JobError> {
+        let is_whole = self.is_begun()
+            && self.ended().is_some_and(|record| match record.ending {
+                Ending::Finished | Ending::Diverged => true,
+                Ending::TimeBudget => {
+                    self.pace.time_budget.is_some_and(|budget| spent(&record) >= budget)
+                }
+                Ending::Interrupted => false,
+            });
+        Ok(is_whole.then(|| Run::load(&self.folder)).transpose()?)
+    }
+
+    /// Whether a fit of the same data and settings was begun in the folder.
+    fn is_begun(&self) -> bool {
+        RunFolder::at(&self.folder).read_job().is_ok_and(|begun| {
+            begun.asked == *self.plan.asked()
+                && begun.data.fingerprint == fingerprint(&self.loaded.data)
+        })
+    }
+
+    /// What the folder says of a fit with these settings that came to an end.
+    fn ended(&self) -> Option<RunRecord> {
+        RunFolder::at(&self.folder).peek().filter(|record| record.asked == *self.plan.asked())
+    }
+}
+
+fn spent(record: &RunRecord) -> Duration {
+    Duration::try_from_secs_f64(record.seconds).unwrap_or_default()
 }
 
 impl Work<'_> {

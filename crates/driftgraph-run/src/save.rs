@@ -68,7 +68,7 @@ impl Work<'_> {
             settings: learned.settings.as_ref().unwrap_or_else(|| plan.settings()).clone(),
             ending,
             remarks: learned.remarks.clone(),
-            seconds: elapsed.as_secs_f64(),
+            seconds: (self.spent + elapsed).as_secs_f64(),
             threads: rayon::current_num_threads(),
             training: learned.training.clone(),
         }
