@@ -113,7 +113,11 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     let with_noise = edges.iter().any(|edge| edge.noise_effect.is_some());
     let with_parts = edges.iter().any(|edge| edge.parts.is_some());
     let with_intervals = edges.iter().any(|edge| edge.interval.is_some());
-    let mut header = vec!["source", "target", "probability"];
+    let scored = edges.iter().all(|edge| edge.probability.is_none());
+    if scored && edges.iter().all(|edge| edge.effect.is_none()) {
+        return scores_table(names, edges);
+    }
+    let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
     header.extend(with_parts.then_some("kind"));
     header.extend(["sign", "effect"]);
     header.extend(with_intervals.then_some("90 %"));
@@ -128,7 +132,7 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
         let mut cells = vec![
             names[edge.source].clone(),
             names[edge.target].clone(),
-            edge.probability.map_or_else(String::new, |p| format!("{p:.3}")),
+            edge.probability.map_or_else(|| short(edge.score), |p| format!("{p:.3}")),
         ];
         cells.extend(with_parts.then(|| kind_cell(edge)));
         cells.extend([sign_word(edge.sign).to_owned(), short_or_dash(edge.effect)]);
@@ -143,6 +147,15 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
         }
         cells.push(short_or_dash(edge.disagreement));
         rows.add_row(cells);
+    }
+    rows.trim_fmt()
+}
+
+/// Edges of a method that ranks them and says nothing else.
+fn scores_table(names: &[String], edges: &[LearnedEdge]) -> String {
+    let mut rows = table(&["source", "target", "score"]);
+    for edge in edges {
+        rows.add_row([&names[edge.source], &names[edge.target], &short(edge.score)]);
     }
     rows.trim_fmt()
 }
