@@ -65,7 +65,9 @@ impl RunFolder {
     /// Removes a run, so that nothing of it passes for what comes next.
     pub fn clear(&self) -> io::Result<()> {
         let ignore_missing = |result: io::Result<()>| match result {
-            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(error)
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
                 Err(error)
             }
             _ => Ok(()),

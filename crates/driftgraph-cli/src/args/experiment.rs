@@ -112,5 +112,9 @@ fn method_names() -> PossibleValuesParser {
         names.extend(others.map(|preset| (preset.name, preset.meaning)));
     }
     names.extend(own);
-    names.into_iter().map(|(name, help)| PossibleValue::new(name).help(help)).collect::<Vec<_>>().into()
+    names
+        .into_iter()
+        .map(|(name, help)| PossibleValue::new(name).help(help))
+        .collect::<Vec<_>>()
+        .into()
 }

@@ -100,9 +100,9 @@ fn a_table_has_every_variant_and_method_with_both_conventions() {
             let n_candidates = run["selection"]["candidates"].as_array().unwrap().len();
             let start = name.rsplit_once('_').unwrap().0.replace("_bridge_seed", "_bridge-oracle");
             let (start, seed) = start.split_at(start.len() - 1);
-            let tried = cells.iter().filter(|one| {
-                one.starts_with(start) && one.contains(&format!("_seed{seed}_"))
-            });
+            let tried = cells
+                .iter()
+                .filter(|one| one.starts_with(start) && one.contains(&format!("_seed{seed}_")));
             assert!(n_candidates > 1);
             assert_eq!(tried.count(), n_candidates, "{name}");
         }
@@ -177,7 +177,8 @@ fn a_larger_budget_goes_on_where_the_training_was_left() {
     assert_eq!(edges("parts"), edges("whole"));
     let history = |folder: &str| -> Vec<serde_json::Value> {
         let log = sandbox.read(&format!("{folder}/cells/{name}/log.jsonl"));
-        let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let lines =
+            log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         lines.map(|line| serde_json::json!([line["step"], line["elbo"], line["auroc"]])).collect()
     };
     assert_eq!(history("parts"), history("whole"));
@@ -187,7 +188,8 @@ fn a_larger_budget_goes_on_where_the_training_was_left() {
 #[test]
 fn checkpoints_that_cannot_be_written_do_not_end_an_experiment() {
     let sandbox = Sandbox::new();
-    let line = "experiment glycolysis --quick --only normalised --seeds 1 --methods scotch-paper,var";
+    let line =
+        "experiment glycolysis --quick --only normalised --seeds 1 --methods scotch-paper,var";
     sandbox.stdout(&format!("{line} --budget 0s --out out"));
     let cells = sandbox.cells("out");
     let paper = cells.iter().find(|name| name.contains("_scotch-paper_")).unwrap();
@@ -324,7 +326,9 @@ fn an_interrupt_keeps_what_is_finished_and_says_how_to_go_on() {
     let mut child = command.spawn().unwrap();
     let finished = || {
         let folder = std::fs::read_dir(sandbox.path("out/cells"));
-        folder.is_ok_and(|mut cells| cells.any(|cell| cell.unwrap().path().join("cost.json").is_file()))
+        folder.is_ok_and(|mut cells| {
+            cells.any(|cell| cell.unwrap().path().join("cost.json").is_file())
+        })
     };
     while !finished() {
         assert!(child.try_wait().unwrap().is_none(), "it must run until it is stopped");

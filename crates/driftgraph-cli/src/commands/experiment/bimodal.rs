@@ -146,11 +146,8 @@ fn learned(
         printer::note(&format!("{method}, seed {seed}: {:.1} s", cost.seconds));
     }
     let data = sample.data();
-    let paths = if method == ODE_MEAN {
-        of_ode(plan, seed, data)?
-    } else {
-        of_model(&run, seed, data)?
-    };
+    let paths =
+        if method == ODE_MEAN { of_ode(plan, seed, data)? } else { of_model(&run, seed, data)? };
     let ends: Vec<f64> = paths.paths.iter().map(|path| path[path.len() - 1]).collect();
     let data_ends: Vec<f64> =
         data.series().iter().map(|series| series.values()[series.values().len() - 1]).collect();

@@ -293,11 +293,7 @@ impl Cell {
     }
 }
 
-fn scores(
-    run: &Run,
-    truth: &SignatureGraph,
-    self_edges: SelfEdges,
-) -> Result<Scores, CoreError> {
+fn scores(run: &Run, truth: &SignatureGraph, self_edges: SelfEdges) -> Result<Scores, CoreError> {
     let (edges, n_variables) = (run.edges(), truth.n_variables());
     let ranking = edge_scores(&edges, n_variables)?;
     let probabilities = edge_probabilities(&edges, n_variables)?;

@@ -38,17 +38,10 @@ pub(super) fn pictures(plan: &Plan, cells: &[Cell]) -> anyhow::Result<Vec<(Strin
     Ok(pictures)
 }
 
-fn chart(
-    method: &str,
-    group: Option<&str>,
-    variants: &[&Variant],
-    cells: &[Cell],
-) -> BandChart {
+fn chart(method: &str, group: Option<&str>, variants: &[&Variant], cells: &[Cell]) -> BandChart {
     let of = |variant: &Variant| -> Vec<&Cell> {
         let own = |cell: &&Cell| {
-            cell.variant == variant.name
-                && cell.method == method
-                && !cell.history.is_empty()
+            cell.variant == variant.name && cell.method == method && !cell.history.is_empty()
         };
         cells.iter().filter(own).collect()
     };

@@ -135,9 +135,8 @@ fn markdown(rows: &[Row]) -> String {
         None => "-".to_owned(),
     };
     for row in rows {
-        let simple = row
-            .simple()
-            .map_or("-".to_owned(), |(method, auroc)| format!("{auroc:.3} ({method})"));
+        let simple =
+            row.simple().map_or("-".to_owned(), |(method, auroc)| format!("{auroc:.3} ({method})"));
         let scotch = match row.line(SCOTCH_PAPER) {
             Some(line) => format!("{} ({})", shown(row.auroc(SCOTCH_PAPER)), line.note),
             None => "-".to_owned(),

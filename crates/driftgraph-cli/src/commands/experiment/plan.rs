@@ -361,10 +361,7 @@ fn step_size() -> Vec<Variant> {
         Variant { bridge_settings, ..variant }
     };
     // The paper's unit of time makes a gap 0.05; in the data it is 10.
-    vec![
-        variant(0.05, 10.0).published(0.752, 0.008),
-        variant(0.025, 5.0).published(0.747, 0.005),
-    ]
+    vec![variant(0.05, 10.0).published(0.752, 0.008), variant(0.025, 5.0).published(0.747, 0.005)]
 }
 
 fn netsim() -> Vec<Variant> {
@@ -413,8 +410,10 @@ mod tests {
         for experiment in ["lorenz", "glycolysis", "dream3", "netsim", "step-size"] {
             let plan = plan(&format!("{experiment} --methods all,scotch-paper")).unwrap();
             assert_eq!(plan.methods.len(), METHODS.len() + 1);
-            for (variant, method) in
-                plan.variants.iter().flat_map(|one| plan.methods.iter().map(move |name| (one, name)))
+            for (variant, method) in plan
+                .variants
+                .iter()
+                .flat_map(|one| plan.methods.iter().map(move |name| (one, name)))
             {
                 for quick in [false, true] {
                     let made = variant.plan(method, 7, quick).unwrap();

@@ -46,9 +46,7 @@ const SIMULATED_METHOD: &str = "simulated, paper's";
 fn plan(method: &str) -> anyhow::Result<FitPlan> {
     let (name, preset, settings) = match method {
         SIMULATED_METHOD => (SIMULATED, Some("paper-lorenz"), json!({"steps": 5})),
-        "bridge, linear" => {
-            (BRIDGE, None, json!({"select": "none", "ensemble": 1, "steps": 200}))
-        }
+        "bridge, linear" => (BRIDGE, None, json!({"select": "none", "ensemble": 1, "steps": 200})),
         _ => {
             let drift = "linear-and-neural";
             (BRIDGE, None, json!({"select": "none", "ensemble": 1, "drift": drift, "steps": 50}))

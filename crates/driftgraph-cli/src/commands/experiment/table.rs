@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::cell::Cell;
 use super::plan::{ORACLE, PaperFigure, Plan, Variant, paper_mean};
-use super::tables::{Results, Refusal};
+use super::tables::{Refusal, Results};
 
 /// The metrics of a table, in its order.
 const METRICS: [&str; 9] =
@@ -123,10 +123,7 @@ fn rows_of(
 }
 
 /// Per seed the mean over parts, then mean and deviation over the seeds where it is defined.
-fn metrics(
-    seeds: &[Vec<&Cell>],
-    self_edges: SelfEdges,
-) -> BTreeMap<&'static str, Option<Spread>> {
+fn metrics(seeds: &[Vec<&Cell>], self_edges: SelfEdges) -> BTreeMap<&'static str, Option<Spread>> {
     let per_seed: Vec<Values> = seeds.iter().map(|parts| mean_values(parts, self_edges)).collect();
     let spread = |idx: usize| {
         let defined: Vec<f64> = per_seed.iter().filter_map(|values| values[idx]).collect();
@@ -160,8 +157,7 @@ fn values(cell: &Cell, self_edges: SelfEdges) -> Values {
 }
 
 fn mean_cpu_seconds(seeds: &[Vec<&Cell>]) -> Option<f64> {
-    let all: Option<Vec<f64>> =
-        seeds.iter().flatten().map(|cell| cell.cost.cpu_seconds).collect();
+    let all: Option<Vec<f64>> = seeds.iter().flatten().map(|cell| cell.cost.cpu_seconds).collect();
     all.and_then(|all| Spread::new(&all)).map(|spread| spread.mean)
 }
 

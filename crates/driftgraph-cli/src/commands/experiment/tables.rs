@@ -101,7 +101,11 @@ impl Run<'_> {
         let error = match made {
             Ok(Some((cell, is_new))) => {
                 let auroc = cell.auroc(self.plan.self_edges);
-                if is_new { self.pace.finished(&cell, auroc) } else { self.pace.done(&cell) }
+                if is_new {
+                    self.pace.finished(&cell, auroc)
+                } else {
+                    self.pace.done(&cell)
+                }
                 self.results.cells.push(cell);
                 return;
             }
@@ -144,7 +148,8 @@ impl Run<'_> {
         let tried = tried.context("its cell of `bridge` has compared nothing")?;
         let plan = due.variant.plan(BRIDGE, due.seed, self.args.quick)?;
         let experiment = self.args.name.word();
-        let (mut best, mut cost, mut any_new): (Option<Cell>, _, _) = (None, Cost::default(), false);
+        let (mut best, mut cost, mut any_new): (Option<Cell>, _, _) =
+            (None, Cost::default(), false);
         for candidate in &tried.candidates {
             let plan = candidate_plan(&plan, candidate)?;
             let method = format!("{ORACLE} {}", candidate.name);
