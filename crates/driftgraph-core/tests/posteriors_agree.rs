@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::structure::DriftParts;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::posterior::bridge::structure::DriftParts;
 use driftgraph_core::train::bridge::{BridgeSettings, fit_bridge};
 use driftgraph_core::train::fit::fit;
 use driftgraph_core::train::observer::Silent;

@@ -4,12 +4,11 @@ use std::fs;
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
 use driftgraph_core::train::bridge::{BridgeError, BridgeFit, BridgeSettings, BridgeState};
 use driftgraph_core::train::select::{
     EnsembleFit, FitName, HeldOutUnit, Selection, fit_ensemble, select,
 };
-use driftgraph_core::{SeriesSet, Uninformative};
+use driftgraph_core::{InnovationLaw, SeriesSet, Uninformative};
 use driftgraph_data::whole_file::write_whole;
 use serde_json::json;
 

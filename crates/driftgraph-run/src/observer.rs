@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use driftgraph_core::objective::elbo::ElboTerms;
+use driftgraph_core::ElboTerms;
 
 /// What is being fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
