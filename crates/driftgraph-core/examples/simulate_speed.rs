@@ -14,7 +14,7 @@ use driftgraph_core::fitted::arrays::Values;
 use driftgraph_core::fitted::model::{FittedModel, ModelDescription};
 use driftgraph_core::fitted::simulate::SimulateSettings;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::structure::DriftParts;
+use driftgraph_core::testing::posterior::bridge::structure::DriftParts;
 use driftgraph_core::train::bridge::{BridgeSettings, NoiseScale};
 use driftgraph_core::train::progress::Silent;
 use driftgraph_core::train::select::{Task, fit_ensemble};

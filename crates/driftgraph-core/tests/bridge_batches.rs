@@ -3,12 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::objective::elbo::ElboTerms;
-use driftgraph_core::posterior::bridge::batch::Batch;
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::model::Workspace;
-use driftgraph_core::posterior::bridge::structure::Pass;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::objective::elbo::ElboTerms;
+use driftgraph_core::testing::posterior::bridge::batch::Batch;
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::model::Workspace;
+use driftgraph_core::testing::posterior::bridge::structure::Pass;
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 

@@ -4,17 +4,19 @@
 
 use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::objective::elbo::ElboTerms;
-use driftgraph_core::objective::observation::ObservationNoise;
-use driftgraph_core::posterior::bridge::BridgePosterior;
-use driftgraph_core::posterior::bridge::batch::{Batch, Learned, LocalValues};
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
-use driftgraph_core::posterior::bridge::kalman::{FilterDynamics, predictive_log_likelihoods};
-use driftgraph_core::posterior::bridge::layout::BridgeLayout;
-use driftgraph_core::posterior::bridge::model::{BridgeModel, Workspace};
-use driftgraph_core::posterior::bridge::structure::{BridgeStructure, Pass};
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::objective::elbo::ElboTerms;
+use driftgraph_core::testing::objective::observation::ObservationNoise;
+use driftgraph_core::testing::posterior::bridge::BridgePosterior;
+use driftgraph_core::testing::posterior::bridge::batch::{Batch, Learned, LocalValues};
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::innovation::InnovationLaw;
+use driftgraph_core::testing::posterior::bridge::kalman::{
+    FilterDynamics, predictive_log_likelihoods,
+};
+use driftgraph_core::testing::posterior::bridge::layout::BridgeLayout;
+use driftgraph_core::testing::posterior::bridge::model::{BridgeModel, Workspace};
+use driftgraph_core::testing::posterior::bridge::structure::{BridgeStructure, Pass};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 /// A linear process with certain effects, given to the model and to the exact filter alike.

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::structure::DriftParts;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::posterior::bridge::structure::DriftParts;
 use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::fit::fit;
 use driftgraph_core::train::preset::Preset;

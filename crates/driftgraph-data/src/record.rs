@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::{LearnedEdge, expected_edges};
 use driftgraph_core::fitted::model::ModelDescription;
 use driftgraph_core::fitted::score::SelfEdges;
-use driftgraph_core::objective::elbo::ElboTerms;
 use driftgraph_core::train::bridge::{NoiseScale, StopReason};
 use driftgraph_core::train::fit::FitCounters;
 use driftgraph_core::train::progress::Step;
 use driftgraph_core::train::select::Selection;
 use driftgraph_core::train::settings::KnownEdge;
+use driftgraph_core::{ElboTerms, SignatureGraph};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

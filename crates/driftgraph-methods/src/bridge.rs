@@ -3,7 +3,6 @@
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
 use driftgraph_core::train::bridge::memory::{BridgeShape, predicted_bytes};
 use driftgraph_core::train::bridge::{BRIDGE_SETTINGS, BridgeFit, BridgeSettings};
 use driftgraph_core::train::progress::{Kept, Progress};
@@ -11,7 +10,7 @@ use driftgraph_core::train::select::{
     EnsembleFit, HeldOutUnit, SelectSettings, Selection, Task, fit_ensemble, select,
 };
 use driftgraph_core::train::settings::{KnownEdge, Range, Setting};
-use driftgraph_core::{SeriesSet, Uninformative};
+use driftgraph_core::{InnovationLaw, SeriesSet, Uninformative};
 use driftgraph_data::record::{Asked, MemberRecord, TrainingRecord};
 use serde_json::{Map, Value, json};
 

@@ -4,10 +4,7 @@
 //! the data in least squares over all series. Where paths part by chance, their mean says nothing about the
 //! dynamics; the paper's bimodal example shows it.
 
-use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::nn::linear::Linear;
-use driftgraph_core::nn::parameters::ParameterTable;
-use driftgraph_core::numeric::kernels::{leaky, leaky_slope};
+use driftgraph_core::layers::{Linear, ParameterTable, initial_values, leaky, leaky_slope};
 use driftgraph_core::train::adam::{Adam, AdamState};
 use driftgraph_core::{SeriesSet, Standardizer, TimeGrid};
 

@@ -12,9 +12,6 @@ use crate::regression::{MIN_STEPS, Regression};
 /// More folds cost more and decide the same.
 const MAX_FOLDS: usize = 10;
 
-/// With fewer series, leaving one out leaves too little; blocks of time are held out instead.
-const MIN_SERIES_TO_HOLD_OUT: usize = 4;
-
 /// Penalties tried: 10^-4 to 10^4, five per decade, where the sources have variance 1.
 const N_PENALTIES: i32 = 41;
 
@@ -81,7 +78,7 @@ fn folds(steps: &[Step]) -> Vec<usize> {
         })
         .collect();
     let n_series = position + 1;
-    if n_series >= MIN_SERIES_TO_HOLD_OUT {
+    if n_series >= SeriesSet::MIN_HELD_OUT_WHOLE {
         let n_folds = n_series.min(MAX_FOLDS);
         positions.iter().map(|position| position % n_folds).collect()
     } else {

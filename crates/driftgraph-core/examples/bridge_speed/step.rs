@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::batch::Batch;
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::model::Workspace;
-use driftgraph_core::posterior::bridge::structure::{DriftParts, Pass};
+use driftgraph_core::testing::posterior::bridge::batch::Batch;
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::model::Workspace;
+use driftgraph_core::testing::posterior::bridge::structure::{DriftParts, Pass};
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer, NoiseScale};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 use driftgraph_systems::generate::generate;

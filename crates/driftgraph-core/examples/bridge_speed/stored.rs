@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use driftgraph_core::posterior::bridge::batch::Batch;
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::structure::Pass;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::posterior::bridge::batch::Batch;
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::structure::Pass;
 use driftgraph_core::train::bridge::BridgeTrainer;
 use serde_json::{Map, Value, json};
 

@@ -56,7 +56,7 @@ impl EdgePrior {
     }
 
     /// Prior log-odds `[source, target]` of the free edges.
-    pub fn log_odds(&self) -> &[f64] {
+    pub(crate) fn log_odds(&self) -> &[f64] {
         &self.log_odds
     }
 

@@ -14,14 +14,14 @@ pub struct Deviations {
     /// Correlations r with the next point.
     pub correlations: Vec<f64>,
     /// 1 - r².
-    pub rests: Vec<f64>,
+    pub(crate) rests: Vec<f64>,
     /// log s² of the next point given this one, less log s² of the next: log(1 - r²).
-    pub log_rests: Vec<f64>,
+    pub(crate) log_rests: Vec<f64>,
 }
 
 /// The paths of a batch: their parameters, and what these say about spread.
 #[derive(Debug, Clone, Default)]
-pub struct BatchPaths {
+pub(crate) struct BatchPaths {
     /// The parameters of the rows that the batch touches.
     pub values: LocalValues,
     /// Their deviations and correlations.
@@ -30,7 +30,7 @@ pub struct BatchPaths {
 
 impl BatchPaths {
     /// Reads the rows of a batch.
-    pub fn gather(&mut self, all: &LocalValues, batch: &Batch, n_variables: usize) {
+    pub(crate) fn gather(&mut self, all: &LocalValues, batch: &Batch, n_variables: usize) {
         self.values.gather(all, batch, n_variables);
         self.deviations.fill(&self.values);
     }

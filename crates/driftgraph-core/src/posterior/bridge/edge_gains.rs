@@ -44,7 +44,7 @@ struct Base {
 /// Log-odds of every lagged edge from its flip gain, `[source, target]`; infinite where not learned.
 ///
 /// For models with node functions; those without have the closed form.
-pub fn log_odds_from_gains(
+pub(crate) fn log_odds_from_gains(
     model: &BridgeModel,
     learned: Learned<'_>,
     layout: &BridgeLayout,

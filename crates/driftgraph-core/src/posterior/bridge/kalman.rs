@@ -11,7 +11,6 @@ use super::model::BridgeModel;
 use super::neural::AddsTo;
 use crate::numeric::kernels::{View, add_product, product};
 use crate::numeric::linalg::{cholesky, identity, log_det_and_inverse, solve_lower};
-use crate::objective::observation::ObservationNoise;
 
 /// FilterDynamics in the units of a fit: standardised values, time in the fit's unit.
 #[derive(Debug, Clone)]
@@ -19,7 +18,7 @@ pub struct FilterDynamics {
     /// E A, `[source, target]`, in increment scales per time.
     pub lagged: Vec<f64>,
     /// (I - E B)^-1, `[source, target]`.
-    pub propagation: Vec<f64>,
+    pub(crate) propagation: Vec<f64>,
     /// b with the innovations' mean, in increment scales per time.
     pub offsets: Vec<f64>,
     /// Variances of the innovations per time, in squared increment scales.
@@ -69,7 +68,10 @@ pub fn predictive_log_likelihoods(
 ///
 /// A process that is nearly deterministic leaves tiny variances, and a few steps of a held-out series
 /// outside what was seen then cost thousands of nats; they would decide alone.
-pub fn predictive_scores(dynamics: &FilterDynamics, layout: &BridgeLayout) -> Vec<Option<f64>> {
+pub(crate) fn predictive_scores(
+    dynamics: &FilterDynamics,
+    layout: &BridgeLayout,
+) -> Vec<Option<f64>> {
     filter_all(dynamics, layout, PredictionError::student)
 }
 
@@ -218,10 +220,7 @@ impl FilterDynamics {
         dynamics.propagation = propagation;
         dynamics.time_unit = time_unit;
         dynamics.parts = Some(MeanFieldParts::new(model, parameters));
-        let unit_variance = match model.structure().noise {
-            ObservationNoise::Gaussian => 1.0,
-            ObservationNoise::Laplace => 2.0,
-        };
+        let unit_variance = model.structure().noise.unit_variance();
         let (means, log_deviations) = model.initial_law(parameters);
         for idx in 0..d {
             let log_scale = model.log_diffusions(parameters)[idx];

@@ -75,7 +75,7 @@ impl<R> Workspace<R> {
 
 /// Which part of the model a parameter belongs to; parts learn at their own rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParameterPart {
+pub(crate) enum ParameterPart {
     /// Logits of edges.
     Graph,
     /// Linear effects, offsets, slabs and innovations.
@@ -215,7 +215,7 @@ impl BridgeModel {
     }
 
     /// The part of the model that each parameter belongs to.
-    pub fn parameter_parts(&self) -> &[(Slot, ParameterPart)] {
+    pub(crate) fn parameter_parts(&self) -> &[(Slot, ParameterPart)] {
         &self.parameter_parts
     }
 
@@ -239,7 +239,7 @@ impl BridgeModel {
     }
 
     /// Slots of log scales that training keeps above a floor: diffusion and observation noise.
-    pub fn floored_slots(&self) -> [Slot; 2] {
+    pub(crate) fn floored_slots(&self) -> [Slot; 2] {
         [self.log_diffusions, self.log_noise]
     }
 
@@ -264,7 +264,7 @@ impl BridgeModel {
     }
 
     /// Prior of the instantaneous graph.
-    pub fn instant_prior(&self) -> &DensityPrior {
+    pub(crate) fn instant_prior(&self) -> &DensityPrior {
         &self.instant_prior
     }
 

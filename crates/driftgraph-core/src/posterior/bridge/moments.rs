@@ -10,28 +10,28 @@ use crate::numeric::kernels::vectorised;
 
 /// Moments of the steps of a batch; as a gradient, derivatives by each of them.
 #[derive(Debug, Clone, Default)]
-pub struct StepMoments {
+pub(crate) struct StepMoments {
     /// h E z at the start, `[step, variable]`.
     pub inputs: Vec<f64>,
     /// E d / c, `[step, variable]`.
     pub increments: Vec<f64>,
     /// h² Var z, `[spread, variable]`.
-    pub input_variances: Vec<f64>,
+    pub(crate) input_variances: Vec<f64>,
     /// h Cov(d, z) / c, `[spread, variable]`.
     pub covariances: Vec<f64>,
     /// Var d / c², `[spread, variable]`.
-    pub increment_variances: Vec<f64>,
+    pub(crate) increment_variances: Vec<f64>,
     /// log Var(z' | z) / c², `[spread, variable]`.
-    pub log_variances: Vec<f64>,
+    pub(crate) log_variances: Vec<f64>,
     /// h, `[step]`.
     pub steps: Vec<f64>,
     /// Row of the spread buffers that each step reads, `[step]`.
-    pub spread_of: Vec<usize>,
+    pub(crate) spread_of: Vec<usize>,
 }
 
 impl StepMoments {
     /// Makes room for the given numbers of rows, with zeros everywhere.
-    pub fn reset(&mut self, n_steps: usize, n_spreads: usize, n_variables: usize) {
+    pub(crate) fn reset(&mut self, n_steps: usize, n_spreads: usize, n_variables: usize) {
         for buffer in [&mut self.inputs, &mut self.increments] {
             buffer.clear();
             buffer.resize(n_steps * n_variables, 0.0);
@@ -50,13 +50,13 @@ impl StepMoments {
     }
 
     /// Number of steps.
-    pub fn n_steps(&self) -> usize {
+    pub(crate) fn n_steps(&self) -> usize {
         self.spread_of.len()
     }
 }
 
 /// Fills the moments of a batch, integrating the path out exactly; steps share spread rows.
-pub fn exact_moments(
+pub(crate) fn exact_moments(
     BatchSteps { layout, batch, scales }: BatchSteps<'_>,
     BatchPaths { values, deviations }: &BatchPaths,
     out: &mut StepMoments,
@@ -102,7 +102,7 @@ pub fn exact_moments(
 }
 
 /// Adds the gradient by the posterior's parameters, given that by the exact moments.
-pub fn exact_moments_backward(
+pub(crate) fn exact_moments_backward(
     BatchSteps { layout, batch, scales }: BatchSteps<'_>,
     deviations: &Deviations,
     by_moments: &StepMoments,

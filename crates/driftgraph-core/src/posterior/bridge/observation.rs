@@ -5,20 +5,20 @@ use crate::objective::observation::ObservationNoise;
 
 /// E log p(x | z) over z ~ N(mean, deviation²), with its derivatives.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ExpectedLogDensity {
+pub(crate) struct ExpectedLogDensity {
     /// The expectation.
     pub value: f64,
     /// Its derivative by the mean of z.
-    pub by_mean: f64,
+    pub(crate) by_mean: f64,
     /// Its derivative by the logarithm of the deviation of z.
-    pub by_log_deviation: f64,
+    pub(crate) by_log_deviation: f64,
     /// Its derivative by the logarithm of the noise scale.
-    pub by_log_scale: f64,
+    pub(crate) by_log_scale: f64,
 }
 
 /// The normal law of a latent value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Marginal {
+pub(crate) struct Marginal {
     /// Its mean.
     pub mean: f64,
     /// Its deviation.
@@ -26,7 +26,7 @@ pub struct Marginal {
 }
 
 /// The expectation for one observed cell; the noise scale is given by its logarithm.
-pub fn expected_log_density(
+pub(crate) fn expected_log_density(
     noise: ObservationNoise,
     observed: f64,
     Marginal { mean, deviation }: Marginal,

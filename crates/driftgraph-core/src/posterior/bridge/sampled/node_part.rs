@@ -1,5 +1,6 @@
 //! A node function over the sampled steps of one evaluation, forward and back.
 
+use crate::nn::parameters::WithGradient;
 use rayon::prelude::*;
 
 use super::messages::MessageWork;
@@ -18,9 +19,9 @@ pub(super) struct NodePart<R> {
 }
 
 impl<R: Real> NodePart<R> {
-    /// The node function for buffers in which its parameters lie where `net` says.
-    pub(super) fn new(net: Net) -> Self {
-        Self { net, messages: MessageWork::default(), pieces: Vec::new() }
+    /// The node function for buffers that begin `offset` entries later.
+    pub(super) fn new(net: &Net, offset: usize) -> Self {
+        Self { net: net.moved_back(offset), messages: MessageWork::default(), pieces: Vec::new() }
     }
 }
 
@@ -132,7 +133,12 @@ impl<R: Real> CombinePass<R> {
             }
         }
         let (trace, adjoints, grads) = (&self.trace, &mut self.adjoints, &mut self.grads[..]);
-        function.combine_backward((parameters, &mut *grads), trace, adjoints, rows);
+        function.combine_backward(
+            WithGradient { parameters, grads: &mut *grads },
+            trace,
+            adjoints,
+            rows,
+        );
         function.add_combine_gradients(grads, trace, adjoints, rows);
         let strengths = (&self.strengths[..], &mut self.by_strengths[..]);
         let messages = (messages.from(piece.first), &mut self.grad_messages[..], n);

@@ -213,8 +213,8 @@ impl<R: Real> SampledWork<R> {
         let d = model.n_variables();
         let offset = model.first_of_parts();
         if self.parts.len() != model.parts().len() {
-            let own = model.parts().iter().map(|net| net.moved_back(offset));
-            self.parts = own.map(|net| Box::new(NodePart::new(net)) as _).collect();
+            let parts = model.parts().iter();
+            self.parts = parts.map(|net| Box::new(NodePart::new(net, offset)) as _).collect();
         }
         self.graphs =
             model.sampled_graphs(parameters, model.structure().net_sizes.n_graphs, pass.drawn());

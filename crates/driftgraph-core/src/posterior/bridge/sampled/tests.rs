@@ -79,7 +79,7 @@ fn structure(drift: DriftParts, neural_diffusion: bool) -> BridgeStructure {
 
 #[test]
 fn gradients_agree_with_central_differences_for_given_samples() {
-    let instant = Some(GraphDensity::Common { alpha: 0.5, beta: 5.0 });
+    let instant = Some(GraphDensity::common());
     for structure in [
         structure(DriftParts::LinearAndNeural, true),
         structure(DriftParts::Neural, false),

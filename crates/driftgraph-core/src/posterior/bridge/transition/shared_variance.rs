@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Transition, TransitionGrads};
+use super::{MANY_VARIABLES, STEPS_OF_MANY, Transition, TransitionGrads};
 use crate::numeric::kernels::{View, add_into, add_product, product, vectorised};
 use crate::posterior::bridge::moments::StepMoments;
 
@@ -126,7 +126,7 @@ pub(super) fn shared_variances_backward(
 /// Rows of a product per parallel piece: fixed, so that results do not depend on the number of threads.
 fn piece_rows(d: usize, n_rows: usize) -> usize {
     // Small products are not worth a second thread.
-    if d < 256 { n_rows.max(1) } else { 64 }
+    if d < MANY_VARIABLES { n_rows.max(1) } else { STEPS_OF_MANY }
 }
 
 /// `out = rows matrix`, with rows of `d` entries.
