@@ -275,7 +275,13 @@ pub(crate) struct DataArgs {
     pub(crate) decimal: Option<DecimalMark>,
     /// Words or numbers that mean "not measured", beside empty cells, NA, NaN and null, separated by commas [default: the
     /// usual ones, such as - ? n.a. <LOD]
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Reading the table")]
+    #[arg(
+        long,
+        value_name = "A,B,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Reading the table"
+    )]
     pub(crate) missing: Option<Vec<String>>,
     /// How letters are stored: utf-8, utf-16 or latin-1 [default: as the bytes say]
     #[arg(long, value_name = "NAME", help_heading = "Reading the table")]
