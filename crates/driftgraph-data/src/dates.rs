@@ -200,10 +200,14 @@ fn order_of(
         [Some((order, _)), None] | [None, Some((order, _))] => {
             Ok(Some((order, ", because there are twelve months; `--date-order` overrules")))
         }
+        // The first of January of every year.
+        [Some((_, a)), Some((_, b))] if a == b => Ok(None),
         [Some((day_first, a)), Some((month_first, b))] => match (is_even(&a), is_even(&b)) {
             (true, false) => Ok(Some((day_first, EVEN_GAPS))),
             (false, true) => Ok(Some((month_first, EVEN_GAPS))),
             _ => {
+                // 1/1/2020 is the same day in both.
+                let row = (0..a.len()).find(|&row| a[row] != b[row]).unwrap_or(row);
                 let readings = [day_text(a[row]), day_text(b[row])];
                 Err((row, Problem::DateOrder { text: shorten(&texts[row]), readings }))
             }
@@ -289,10 +293,12 @@ mod tests {
 
     #[test]
     fn even_gaps_decide_where_days_do_not() {
-        let monthly = column(&["1/1/2020", "2/1/2020", "3/1/2020", "4/1/2020"], None).unwrap();
-        assert_eq!(monthly[3], "2020-04-01");
-        let daily = column(&["1/4/2020", "2/4/2020", "3/4/2020", "4/4/2020"], None).unwrap();
-        assert_eq!(daily[3], "2020-04-04");
+        let texts: Vec<String> =
+            (0..14).map(|month| format!("{}/1/{}", month % 12 + 1, 2020 + month / 12)).collect();
+        let monthly = column(&texts.iter().map(String::as_str).collect::<Vec<_>>(), None).unwrap();
+        assert_eq!(monthly[13], "2021-02-01");
+        // Four days of January, or the first day of four months.
+        assert!(column(&["1/1/2020", "2/1/2020", "3/1/2020", "4/1/2020"], None).is_err());
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(crate) fn sentinels(data: &SeriesSet) -> Vec<String> {
     let told = |variable: usize| {
         let (value, n) = sentinel(data, variable)?;
         Some(format!(
-            "`{}` is {value} in {n} cells, far outside of its other values: leave cells empty that were not measured",
+            "`{}` is {value} in {n} cells, far outside of its other values: if that says that nothing was measured, pass `--missing {value}`",
             data.variables()[variable],
         ))
     };
@@ -73,7 +73,7 @@ pub(crate) fn sentinels(data: &SeriesSet) -> Vec<String> {
 }
 
 /// The suspicious value of a variable, and in how many cells it is.
-fn sentinel(data: &SeriesSet, variable: usize) -> Option<(f64, usize)> {
+pub(crate) fn sentinel(data: &SeriesSet, variable: usize) -> Option<(f64, usize)> {
     /// Fewer cells may be mistakes of another kind.
     const FEWEST: usize = 3;
     const LEAST_SHARE: f64 = 0.01;

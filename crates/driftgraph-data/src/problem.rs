@@ -365,15 +365,14 @@ impl Problem {
             Self::TimeGoesBack { label: Some(label), .. }
             | Self::DuplicateTime { label: Some(label), .. } => return Some(label_hint(label)),
             Self::TooLarge { .. } => "raise the limit with `--max-bytes N`, or split the file",
-            Self::UnknownFormat => "save the table as CSV (in a spreadsheet: \"CSV UTF-8\")",
+            Self::UnknownFormat => "save the table as CSV or as a spreadsheet",
             Self::NotUtf8 => {
                 "name the encoding with `--encoding utf-16` or `latin-1`, or save the table as UTF-8"
             }
             Self::Damaged { .. } => "copy or download the file again",
             Self::NoHeader => "add a first row with names, such as `time,x1,x2`",
             Self::EmptyName { .. } => {
-                "name every column, or remove it: pandas writes a nameless first column unless told \
-                 `index=False`, spreadsheets an empty last one after a stray separator"
+                "name every column, or remove it: spreadsheets write an empty last one after a stray separator"
             }
             Self::DuplicateName { .. } => "give every column its own name",
             Self::LooksTransposed { .. } => {

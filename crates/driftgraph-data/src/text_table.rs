@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cells::{CellRow, CellRows};
+use crate::cells::{CellRow, CellRows, NAMELESS_FIRST};
 use crate::error::{Collector, DataErrors, Place};
 use crate::formats::TextSource;
 use crate::numbers::NumberStyle;
@@ -22,6 +22,11 @@ pub(crate) fn read(
     let columns = table.header()?;
     let roles =
         roles::assign(&columns, options).map_err(|problem| Place::file(path).problem(problem))?;
+    let is_used = roles.time() == Some(0)
+        || matches!(&roles, Roles::Wide { variables, .. } if variables.contains(&0));
+    if columns[0] == NAMELESS_FIRST && !is_used {
+        table.notices.push("the first column has no name, so it was left out".to_owned());
+    }
     let mut reader = TextReader {
         columns: &columns,
         time: roles.time(),

@@ -33,16 +33,32 @@ pub struct Target {
 }
 
 /// All readers.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target {
         name: "csv",
         run: csv,
-        words: &["time", "series", "variable", "value", "NaN", "\r\n"],
+        words: &[
+            "time",
+            "series",
+            "variable",
+            "value",
+            "NaN",
+            "\r\n",
+            "1.234,5",
+            "31.01.2020",
+            "1959Q1",
+            "t=20",
+        ],
     },
     Target {
         name: "npz",
         run: npz,
         words: &["PK", "<f8", ">f8", "fortran_order", "shape", "(2, 3)"],
+    },
+    Target {
+        name: "spreadsheet",
+        run: spreadsheet,
+        words: &["PK", "xl/workbook.xml", "content.xml", "<sheetData>", "table:table-cell"],
     },
     Target { name: "parquet", run: parquet, words: &["PAR1", "time", "pandas", "snappy"] },
     Target {
@@ -102,7 +118,8 @@ fn read_table(name: &str, bytes: &[u8]) {
     let path = file(name, bytes);
     let strict = ReadOptions { max_bytes: 1 << 22, ..ReadOptions::default() };
     let lenient = ReadOptions { duplicates: Duplicates::Mean, ..strict.clone() };
-    for options in [&strict, &lenient] {
+    let turned = ReadOptions { transpose: true, ..lenient.clone() };
+    for options in [&strict, &lenient, &turned] {
         if let Ok(loaded) = load(std::slice::from_ref(&path), options) {
             assert!(loaded.data.n_rows() > 0, "data without rows were accepted");
         }
@@ -117,6 +134,12 @@ pub fn csv(bytes: &[u8]) {
 /// An archive of numpy arrays.
 pub fn npz(bytes: &[u8]) {
     read_table("a.npz", bytes);
+}
+
+/// A spreadsheet.
+pub fn spreadsheet(bytes: &[u8]) {
+    read_table("a.xlsx", bytes);
+    read_table("a.ods", bytes);
 }
 
 /// A Parquet file.

@@ -11,6 +11,7 @@ mod faults;
 mod fit;
 mod generate;
 mod help;
+mod reading;
 mod report;
 mod resume;
 mod score;
