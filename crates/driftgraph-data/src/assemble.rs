@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
+use driftgraph_text::count;
 
 use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::problem::Problem;
@@ -11,7 +12,6 @@ use crate::roles::{Duplicates, ReadOptions};
 use crate::rows::{Rows, merge};
 use crate::source;
 use crate::time::{TimeAxis, TimeScale};
-use crate::words::count;
 
 /// Sorts rows into series; what was done to them is told in `notices`.
 pub(crate) fn assemble(

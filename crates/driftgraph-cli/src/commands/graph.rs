@@ -6,13 +6,14 @@ use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::{LearnedEdge, feedback_loops};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text, sign_word};
 use driftgraph_run::pictures::graph_picture;
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::with_run;
 use crate::commands::table;
 use crate::endings::graph_format;
 use crate::model_args::GraphArgs;
-use crate::output::{count, short, write_file};
+use crate::output::{short, write_file};
 
 use crate::printer;
 

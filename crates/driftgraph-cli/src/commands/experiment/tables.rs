@@ -16,10 +16,11 @@ use super::plan::{Plan, Variant};
 use super::sample::{Sample, sample};
 use super::work::{self, Bench, Found, Prepared};
 use super::{curve, table};
+use driftgraph_text::count;
+
 use crate::args::{ExperimentArgs, ExperimentName, Method};
 use crate::commands::score::ranked_metrics;
 use crate::cpu_time::cpu_seconds;
-use crate::output::count;
 use crate::printer;
 use crate::progress::interrupted;
 
