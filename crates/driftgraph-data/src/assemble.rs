@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
+use driftgraph_text::count;
 
 use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::message_text::count;

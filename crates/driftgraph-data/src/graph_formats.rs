@@ -5,6 +5,7 @@ mod attributes;
 use std::fmt::Write as _;
 
 use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
+use driftgraph_text::escaped;
 use serde_json::{Map, Value, json};
 
 use crate::table::{Column, Table};
@@ -233,25 +234,6 @@ fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
     out
 }
 
-fn xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            // Characters that XML forbids.
-            other if other.is_control() || matches!(other, '\u{FFFE}' | '\u{FFFF}') => {
-                out.push('\u{FFFD}');
-            }
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 /// XML knows infinities by the names of XML Schema.
 fn xml_number(number: f64) -> String {
     match number {
@@ -294,7 +276,7 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
         let _ = writeln!(
             out,
             "    <node id=\"n{idx}\"><data key=\"label\">{}</data></node>",
-            xml(name)
+            escaped(name)
         );
     }
     for (idx, edge) in edges.iter().enumerate() {
@@ -328,7 +310,7 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
     }
     out.push_str("    </attributes>\n    <nodes>\n");
     for (idx, name) in names.iter().enumerate() {
-        let _ = writeln!(out, "      <node id=\"{idx}\" label=\"{}\"/>", xml(name));
+        let _ = writeln!(out, "      <node id=\"{idx}\" label=\"{}\"/>", escaped(name));
     }
     out.push_str("    </nodes>\n    <edges>\n");
     for (idx, (edge, weight)) in edges.iter().zip(weights(edges)).enumerate() {

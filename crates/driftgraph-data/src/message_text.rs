@@ -1,4 +1,4 @@
-//! Names, counts and long cells as people read them.
+//! Names and long cells as people read them.
 
 /// Up to six names in backticks, so that a table of 20,000 genes gives a readable message.
 pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
@@ -10,11 +10,6 @@ pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
         n if n > SHOWN => format!("{shown} and {} more", n - SHOWN),
         _ => shown,
     }
-}
-
-/// `1 row`, `2 rows`.
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// A cell may hold a novel; a message should not.

@@ -14,6 +14,8 @@ pub use self::agreement::{agreement_html, agreement_sections};
 pub use self::graph::{graph_picture, nodes_picture};
 pub use self::matrix::matrix_picture;
 
+use driftgraph_text::json_in_html;
+
 use crate::prose::{cautions, probability, sentences};
 use crate::svg::element::Element;
 use crate::view::{
@@ -123,8 +125,7 @@ pub fn report_data(view: &ReportView) -> String {
         interventions: &view.interventions,
     };
     let text = serde_json::to_string(&data).expect("numbers and texts can always be written");
-    // Inside a script element only `<` could end it; the others are for older parsers.
-    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    json_in_html(&text)
 }
 
 fn script_data(view: &ReportView) -> Element {
@@ -135,11 +136,6 @@ fn script_data(view: &ReportView) -> Element {
 /// The links to the parts of a report, to be put into a page.
 pub fn report_navigation(view: &ReportView) -> String {
     navigation(view).into_svg()
-}
-
-/// Text for HTML content and attributes.
-pub fn escaped_text(text: &str) -> String {
-    Element::new("span").text(text).into_content()
 }
 
 fn navigation(view: &ReportView) -> Element {

@@ -37,8 +37,8 @@ pub mod view;
 pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;
 pub use html::{
-    SCRIPTS, STYLES, agreement_html, agreement_sections, escaped_text, graph_picture,
-    matrix_picture, nodes_picture, report_data, report_html, report_navigation, report_sections,
+    SCRIPTS, STYLES, agreement_html, agreement_sections, graph_picture, matrix_picture,
+    nodes_picture, report_data, report_html, report_navigation, report_sections,
 };
 pub use order::matrix_orders;
 pub use svg::bands::{Band, BandChart, BandMeaning, Panel, bands_svg};

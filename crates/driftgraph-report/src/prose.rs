@@ -1,5 +1,7 @@
 //! A report in words: what was learned, and when not to lean on it.
 
+use driftgraph_text::count;
+
 use crate::EffectSign;
 use crate::html::value_text;
 use crate::view::{EdgeView, ReportView, TrainingView};
@@ -211,11 +213,6 @@ pub(crate) fn probability(value: f64) -> String {
         value if value < 0.005 => "< 0.01".to_owned(),
         value => format!("{value:.2}"),
     }
-}
-
-/// `1 row`, `2 rows`.
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// A name within a sentence, shortened where it would drown it.

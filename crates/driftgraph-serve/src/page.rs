@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use driftgraph_data::formats::{accepted_by_page, readable};
 use driftgraph_report::view::{AgreementView, GraphView, ReportView};
 use driftgraph_report::{
-    agreement_sections, escaped_text, graph_picture, matrix_picture, nodes_picture, report_data,
+    agreement_sections, graph_picture, matrix_picture, nodes_picture, report_data,
     report_navigation, report_sections,
 };
+use driftgraph_text::{escaped, json_in_html};
 
 use crate::library::RunEntry;
 
@@ -34,14 +35,14 @@ fn shell(title: &str, body: &str, scripts: &[&str]) -> String {
          <link rel=\"icon\" href=\"data:,\">\n\
          <link rel=\"stylesheet\" href=\"/assets/report.css\">\n<link rel=\"stylesheet\" href=\"/assets/page.css\">\n\
          </head>\n<body>\n{body}\n{scripts}</body>\n</html>\n",
-        escaped_text(title)
+        escaped(title)
     )
 }
 
 fn header(title: &str) -> String {
     format!(
         "<header><p class=\"brand\"><a href=\"/\">driftgraph</a></p><h1>{}</h1></header>",
-        escaped_text(title)
+        escaped(title)
     )
 }
 
@@ -55,8 +56,7 @@ pub(crate) fn home() -> String {
 /// The page of one run: its fit while it runs, its report when there is one.
 pub(crate) fn run(entry: &RunEntry, view: Option<&ReportView>) -> String {
     let entry_data = serde_json::to_string(entry).expect("names are plain text");
-    let entry_data =
-        entry_data.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    let entry_data = json_in_html(&entry_data);
     let mut body = header(&entry.name);
     if let Some(view) = view {
         body += &report_navigation(view);
@@ -106,7 +106,7 @@ pub(crate) fn compare(
     let figure = |name: &str, graph: &GraphView| {
         format!(
             "<section aria-label=\"{0}\"><h2>{0}</h2><p>{1:.1} edges expected.</p><div class=\"graph-frame\">{2}</div></section>",
-            escaped_text(name),
+            escaped(name),
             graph.expected_edges,
             graph_picture(graph)
         )
@@ -144,8 +144,8 @@ fn differences(first: &ReportView, second: &ReportView) -> String {
             body,
             "<tr><td class=\"variable\">{}</td><td class=\"variable\">{}</td><td class=\"number\">{a:.2}</td>\
              <td class=\"number\">{b:.2}</td><td class=\"number\">{difference}</td></tr>",
-            escaped_text(source),
-            escaped_text(target),
+            escaped(source),
+            escaped(target),
         );
     }
     format!(
@@ -153,7 +153,7 @@ fn differences(first: &ReportView, second: &ReportView) -> String {
          <th scope=\"col\">source</th><th scope=\"col\">target</th><th scope=\"col\" class=\"number\">{}</th>\
          <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"number\">difference</th></tr></thead>\
          <tbody>{body}</tbody></table></div>",
-        escaped_text(&first.name),
-        escaped_text(&second.name)
+        escaped(&first.name),
+        escaped(&second.name)
     )
 }

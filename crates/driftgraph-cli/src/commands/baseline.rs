@@ -6,11 +6,12 @@ use driftgraph_core::EdgeScores;
 use driftgraph_core::train::progress::Silent;
 use driftgraph_data::edges::write_scores;
 use driftgraph_methods::{FitPlan, edge_scores};
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::args::BaselineArgs;
 use crate::commands::load_data;
-use crate::output::{count, write_file};
+use crate::output::write_file;
 use crate::printer;
 
 pub(crate) fn run(args: &BaselineArgs) -> anyhow::Result<ExitCode> {

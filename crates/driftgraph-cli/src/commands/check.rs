@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use driftgraph_data::summary::Summary;
 use driftgraph_data::{ROW_NUMBER, load};
+use driftgraph_text::count;
 
 use crate::args::CheckArgs;
 use crate::commands::table;
-use crate::output::{count, short, short_or_dash};
+use crate::output::{short, short_or_dash};
 use crate::printer;
 
 /// Variables shown one by one; more would scroll the summary away.

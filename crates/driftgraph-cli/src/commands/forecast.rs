@@ -8,6 +8,7 @@ use driftgraph_core::fitted::forecast::{
 };
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
@@ -16,7 +17,7 @@ use crate::asking::{
 };
 use crate::charts::{draw, panel};
 use crate::model_args::ForecastArgs;
-use crate::output::{count, short};
+use crate::output::short;
 use crate::printer;
 
 pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<ExitCode> {

@@ -7,13 +7,14 @@ use driftgraph_core::fitted::edges::{
 };
 use driftgraph_data::graph_formats::{GraphFormat, graph_text, kind_word, sign_word};
 use driftgraph_run::pictures::graph_picture;
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::with_run;
 use crate::commands::table;
 use crate::endings::graph_format;
 use crate::model_args::GraphArgs;
-use crate::output::{count, short, short_or_dash, write_file};
+use crate::output::{short, short_or_dash, write_file};
 use crate::printer;
 
 /// Feedback loops shown on the terminal.

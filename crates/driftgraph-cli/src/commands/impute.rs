@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTest, ImputeTimes, ImputedSeries};
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
@@ -14,7 +15,7 @@ use crate::asking::{
 use crate::charts::{draw, panel};
 use crate::commands::table;
 use crate::model_args::ImputeArgs;
-use crate::output::{count, short};
+use crate::output::short;
 use crate::printer;
 
 /// Cells shown on the terminal.

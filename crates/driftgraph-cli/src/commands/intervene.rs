@@ -8,6 +8,7 @@ use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::table::{Column, Table};
 use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
@@ -17,7 +18,7 @@ use crate::asking::{
 use crate::charts::{band, draw};
 use crate::commands::table;
 use crate::model_args::InterveneArgs;
-use crate::output::{count, short};
+use crate::output::short;
 use crate::printer;
 
 pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {

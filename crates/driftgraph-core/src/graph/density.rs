@@ -53,12 +53,6 @@ impl Default for GraphDensity {
 }
 
 impl GraphDensity {
-    /// One density of all edges, with the usual belief.
-    pub fn common() -> Self {
-        let [alpha, beta] = Self::USUAL_BETA;
-        Self::Common { alpha, beta }
-    }
-
     /// The kind of that name with the usual belief, `None` if there is no such kind.
     pub fn of_kind(name: &str) -> Option<Self> {
         let [alpha, beta] = Self::USUAL_BETA;

@@ -1,8 +1,9 @@
 //! The comparison with known edges: curves and metrics, simple methods beside them.
 
+use driftgraph_text::count;
+
 use super::chart::{Chart, Layer};
 use super::{CURVE_CLASSES, plain_table, section, share};
-use crate::prose::count;
 use crate::svg::element::Element;
 use crate::view::{MetricsView, RankingView, TruthView};
 

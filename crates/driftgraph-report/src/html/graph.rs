@@ -1,7 +1,9 @@
 //! The graph of a page with its controls, and the best edges in a table.
 
+use driftgraph_text::count;
+
 use super::{section, short, value_text};
-use crate::prose::{count, probability};
+use crate::prose::probability;
 use crate::svg::element::Element;
 use crate::svg::graph::layout::node_positions;
 use crate::svg::graph::{

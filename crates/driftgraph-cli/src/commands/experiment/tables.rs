@@ -3,6 +3,7 @@
 use anyhow::Context;
 use driftgraph_methods::FitPlan;
 use driftgraph_run::JobError;
+use driftgraph_text::count;
 use serde_json::json;
 
 use super::calibration::Calibration;
@@ -13,7 +14,6 @@ use super::plan::{BRIDGE, ORACLE, Plan, Variant, candidate_plan};
 use super::sample::{Sample, sample};
 use super::{curve, table};
 use crate::args::{ExperimentArgs, ExperimentName};
-use crate::output::count;
 use crate::printer;
 use crate::progress::interrupted;
 
