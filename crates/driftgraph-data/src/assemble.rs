@@ -7,7 +7,6 @@ use driftgraph_core::{ObservedSeries, SeriesSet};
 use driftgraph_text::count;
 
 use crate::error::{Collector, DataError, DataErrors, Place};
-use crate::message_text::count;
 use crate::options::{Duplicates, ReadOptions};
 use crate::problem::Problem;
 use crate::rows::{Rows, merge};

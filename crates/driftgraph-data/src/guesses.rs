@@ -10,12 +10,13 @@ use crate::dates::{WrittenDate, parse_timestamp};
 use crate::error::{DataErrors, Place};
 use crate::formats::TextSource;
 use crate::grid::Grid;
-use crate::message_text::{count, list};
+use crate::message_text::list;
 use crate::numbers::{DecimalEvidence, DecimalFinding, NumberStyle, is_often_missing};
 use crate::options::{DecimalMark, Encoding, ReadOptions};
 use crate::problem::Problem;
 use crate::roles::series_by_name;
 use crate::rows::Rows;
+use driftgraph_text::count;
 
 /// Better options, and the sentence that tells of them.
 #[derive(Debug)]

@@ -39,10 +39,11 @@ pub struct Asked {
 }
 
 /// Why a fit ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// By itself.
+    #[default]
     Finished,
     /// Its follower asked for it.
     Interrupted,
@@ -58,6 +59,7 @@ pub struct RunRecord {
     /// [`RUN_VERSION`] of the program that wrote it.
     pub format_version: u32,
     /// Version of that program.
+    #[serde(default)]
     pub driftgraph: String,
     /// Name of the method.
     #[serde(default)]
@@ -83,13 +85,16 @@ pub struct RunRecord {
     #[serde(default)]
     pub settings: Map<String, Value>,
     /// How the fit ended.
+    #[serde(default)]
     pub ending: Ending,
     /// What the user should know, one line each.
     #[serde(default)]
     pub remarks: Vec<String>,
     /// Time of the process that ended it; where one command makes many runs, of all processes together.
+    #[serde(default)]
     pub seconds: f64,
     /// Number of its threads.
+    #[serde(default)]
     pub threads: usize,
     /// How training went, where there was any.
     #[serde(flatten)]

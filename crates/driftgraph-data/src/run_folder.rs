@@ -498,7 +498,7 @@ mod tests {
         fs::write(run.run_file(), "{}").unwrap();
         fs::write(run.edges_file(), "old").unwrap();
         fs::create_dir(run.checkpoint_folder()).unwrap();
-        fs::write(run.selection_file(), "old").unwrap();
+        fs::write(run.checkpoint_folder().join("selection.state"), "old").unwrap();
         assert_eq!(run.holds(), Some("a run"));
         run.clear().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -15,8 +15,8 @@ use driftgraph_core::fitted::expression::Expression;
 use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_data::edges::{Orientation, read_edges};
 use driftgraph_data::{Duplicates, ReadOptions, load};
+use driftgraph_methods::{FitPlan, asked_in_toml};
 use driftgraph_run::checkpoint::{Checkpoints, key};
-use driftgraph_run::{Asked, FitPlan};
 
 pub use change::changed;
 pub use model::{description, model, sound};
@@ -161,7 +161,7 @@ pub fn edges(bytes: &[u8]) {
 /// A settings file.
 pub fn settings(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let Ok(asked) = Asked::from_toml(text) else { return };
+    let Ok(asked) = asked_in_toml(text) else { return };
     let Ok(plan) = FitPlan::new(asked) else { return };
     assert!(plan.differences(&plan).is_empty(), "settings differ from themselves");
 }
@@ -187,6 +187,5 @@ pub fn checkpoint(bytes: &[u8]) {
     let checkpoints = Checkpoints::open(folder.clone());
     fs::write(folder.join("fit-1.state"), bytes).expect("there is room for a small file");
     let _ = checkpoints.check();
-    let key = key("data", &"settings");
-    let _ = checkpoints.find::<driftgraph_core::train::bridge::BridgeState>("fit-1", &key);
+    let _ = checkpoints.find("fit-1", &key("data", "settings"));
 }
