@@ -159,9 +159,10 @@ impl FittedModel {
             let idx = source * n + target;
             let shape = shapes.of(idx);
             let parts = shapes.parts(idx, &effects);
-            let leading = match shape.leads_within {
-                true => parts.as_ref().map_or(effects.lagged(idx), |parts| parts.within_step),
-                false => effects.lagged(idx),
+            let leading = if shape.leads_within {
+                parts.as_ref().map_or(effects.lagged(idx), |parts| parts.within_step)
+            } else {
+                effects.lagged(idx)
             };
             LearnedEdge {
                 source,
@@ -234,10 +235,9 @@ impl<'a> Shapes<'a> {
         let carried_within = way != Direction::Backward && carried(within);
         let kind = match (carried(lagged), carried_within) {
             (true, true) => EdgeKind::Both,
-            (true, false) => EdgeKind::Lagged,
             (false, true) => EdgeKind::WithinStep,
             (false, false) if within > lagged => EdgeKind::WithinStep,
-            (false, false) => EdgeKind::Lagged,
+            (_, false) => EdgeKind::Lagged,
         };
         Shape {
             kind,

@@ -1,5 +1,7 @@
 //! Runs of several methods beside each other: what each found, how far they agree, and on what.
 
+use std::fmt::Write as _;
+
 use super::{STYLES, page_head, plain_table, section, share};
 use crate::edges::LearnedEdges;
 use crate::svg::element::Element;
@@ -52,7 +54,7 @@ fn runs_section(view: &AgreementView) -> Element {
         view.variables.len()
     );
     if !view.left_out.is_empty() {
-        lead += &format!(" Not in all runs, and left out: {}.", view.left_out.join(", "));
+        let _ = write!(lead, " Not in all runs, and left out: {}.", view.left_out.join(", "));
     }
     section("runs", "What each found").with(Element::new("p").text(&lead)).with(plain_table(
         "runs",
