@@ -129,7 +129,7 @@ impl Part {
             };
         }
         let is_month = |month: &&str| text.len() >= 3 && month.starts_with(text);
-        Some(Self::Month(MONTHS.iter().position(|month| is_month(&month))? as i32 + 1))
+        Some(Self::Month(MONTHS.iter().position(is_month)? as i32 + 1))
     }
 }
 

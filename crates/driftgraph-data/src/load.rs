@@ -99,13 +99,14 @@ fn read_file(path: &Path, said: &ReadOptions) -> Result<FileContent, DataErrors>
     let (mut options, mut told) = (said.clone(), Vec::new());
     loop {
         let guess = match format.read(path, &options) {
-            Ok((mut rows, graph)) => match guesses::row_numbers(&rows, &options) {
-                Some(guess) => guess,
-                None => {
+            Ok((mut rows, graph)) => {
+                if let Some(guess) = guesses::row_numbers(&rows, &options) {
+                    guess
+                } else {
                     rows.notices.splice(0..0, told);
                     return Ok((rows, graph));
                 }
-            },
+            }
             Err(errors) => format.guess(path, errors, &options)?,
         };
         options = guess.options;

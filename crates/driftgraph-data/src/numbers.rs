@@ -56,8 +56,9 @@ impl NumberStyle {
     pub(crate) fn parse(&self, text: &str) -> Result<f64, Problem> {
         let number = match (self.decimal, parse_number(text)) {
             // A point may stand between thousands.
-            (Some(mark @ DecimalMark::Comma), _) => self.parse_grouped(text.trim(), mark),
-            (Some(mark), Err(_)) => self.parse_grouped(text.trim(), mark),
+            (Some(mark @ DecimalMark::Comma), _) | (Some(mark), Err(_)) => {
+                self.parse_grouped(text.trim(), mark)
+            }
             (_, Err(_)) if self.is_missing(text.trim()) => Ok(f64::NAN),
             (_, result) => result,
         }?;
@@ -170,7 +171,6 @@ impl DecimalEvidence {
         use DecimalFinding::{Mark, Undecided};
         match (self.comma, self.thousands, self.either) {
             (Some(comma), None, _) if !self.point => Some(Mark(DecimalMark::Comma, comma)),
-            (Some(_), ..) => None,
             (None, Some(thousands), _) => Some(Mark(DecimalMark::Point, thousands)),
             (None, None, Some(either)) => Some(match separator {
                 _ if self.point => Mark(DecimalMark::Point, either),
@@ -179,7 +179,7 @@ impl DecimalEvidence {
                 Some(b',') => Mark(DecimalMark::Point, either),
                 _ => Undecided(either),
             }),
-            (None, None, None) => None,
+            (Some(_), ..) | (None, None, None) => None,
         }
     }
 }

@@ -90,13 +90,12 @@ pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles,
         None if !options.even_steps => return Err(no_time_column(columns)),
         time => time,
     };
-    let series = match &options.series {
-        Some(name) => Some(find(name)?),
-        None => {
-            let mut found = SERIES_NAMES.iter().filter_map(|name| position_of(columns, name));
-            let found = found.find(is_free);
-            found.filter(|idx| Some(*idx) != time && !is_ignored(&columns[*idx], options))
-        }
+    let series = if let Some(name) = &options.series {
+        Some(find(name)?)
+    } else {
+        let mut found = SERIES_NAMES.iter().filter_map(|name| position_of(columns, name));
+        let found = found.find(is_free);
+        found.filter(|idx| Some(*idx) != time && !is_ignored(&columns[*idx], options))
     };
     let chosen = time.into_iter().chain(series).chain(asked.clone()).chain(ignored.clone());
     check_named_once(columns, chosen)?;

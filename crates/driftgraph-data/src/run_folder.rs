@@ -289,24 +289,21 @@ impl Run {
     pub fn load(path: &Path) -> Result<Self, RunError> {
         let folder = RunFolder { path: path.to_owned() };
         let record = folder.read_record()?;
-        let learned = match &record.model {
-            Some(description) => {
-                let file = folder.model_file();
-                let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
-                let damaged = |reason: String| RunError::Damaged { file: file.clone(), reason };
-                let arrays =
-                    SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
-                let model = FittedModel::from_parts(description.clone(), &StoredArrays(arrays))
-                    .map_err(|source| RunError::Model { folder: path.to_owned(), source })?;
-                LearnedRun::Model(Box::new(model))
-            }
-            None => {
-                let file = folder.edges_file();
-                let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
-                let edges = read_edge_table(&bytes, &record.variables)
-                    .map_err(|reason| RunError::Damaged { file, reason })?;
-                LearnedRun::Edges(edges)
-            }
+        let learned = if let Some(description) = &record.model {
+            let file = folder.model_file();
+            let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
+            let damaged = |reason: String| RunError::Damaged { file: file.clone(), reason };
+            let arrays =
+                SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
+            let model = FittedModel::from_parts(description.clone(), &StoredArrays(arrays))
+                .map_err(|source| RunError::Model { folder: path.to_owned(), source })?;
+            LearnedRun::Model(Box::new(model))
+        } else {
+            let file = folder.edges_file();
+            let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
+            let edges = read_edge_table(&bytes, &record.variables)
+                .map_err(|reason| RunError::Damaged { file, reason })?;
+            LearnedRun::Edges(edges)
         };
         Ok(Self { record, learned, folder: path.to_owned() })
     }

@@ -125,12 +125,11 @@ fn text(cell: &Data) -> String {
     match cell {
         Data::Int(number) => number.to_string(),
         Data::Float(number) => number.to_string(),
-        Data::String(text) => text.clone(),
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.clone(),
         Data::Bool(is_true) => u8::from(*is_true).to_string(),
         Data::DateTime(date) if date.is_datetime() => date_text(date),
         // A length of time is counted in days, as spreadsheets do.
         Data::DateTime(duration) => duration.as_f64().to_string(),
-        Data::DateTimeIso(text) | Data::DurationIso(text) => text.clone(),
         Data::Error(error) => error.to_string(),
         Data::Empty => String::new(),
     }
