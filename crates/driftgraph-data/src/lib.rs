@@ -21,6 +21,7 @@ mod error;
 mod fingerprint;
 pub mod formats;
 pub mod graph_formats;
+mod graph_limits;
 mod grid;
 mod guesses;
 mod load;

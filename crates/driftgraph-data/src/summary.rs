@@ -3,6 +3,7 @@
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, Uninformative};
 
 use crate::doubtful_columns;
+use crate::graph_limits;
 use crate::message_text::list;
 use crate::{Loaded, TimeAxis};
 
@@ -163,6 +164,7 @@ fn warnings(loaded: &Loaded, variables: &[VariableSummary]) -> Vec<String> {
     warnings.extend(most_of(doubtful_columns::sentinels(data)));
     warnings.extend(most_of(doubtful_columns::twins(data)));
     warnings.extend(scale_warning(data, variables));
+    warnings.extend(graph_limits::warnings(loaded));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();
     if !short.is_empty() {

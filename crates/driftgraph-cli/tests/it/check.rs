@@ -286,3 +286,54 @@ fn a_reader_that_stops_early_is_no_error() {
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
 }
+
+/// Warnings of a table, one per line.
+fn warnings(header: &str, n_rows: usize, row: impl Fn(usize) -> String) -> String {
+    let rows: String = (0..n_rows).map(|n| row(n) + "\n").collect();
+    let text = Sandbox::with("a.csv", format!("{header}\n{rows}")).run("check a.csv");
+    text.lines().filter(|line| line.starts_with("warning")).collect::<Vec<_>>().join("\n")
+}
+
+/// Numbers without a pattern, the same every time.
+fn scatter(seed: usize, n: usize) -> f64 {
+    let mixed = (n * 1000 + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64 / 2_f64.powi(53)
+}
+
+/// Something that moves slowly, another for each seed.
+fn slow(seed: usize, n: usize) -> f64 {
+    (0..12).map(|back| 0.8_f64.powi(back) * scatter(seed, n + 20 - back as usize)).sum()
+}
+
+#[test]
+fn data_that_cannot_carry_a_graph_are_warned_of() {
+    let date = |n: usize| format!("{}-{:02}-01", 2000 + n / 12, n % 12 + 1);
+    let season = |n: usize| (n as f64 * std::f64::consts::TAU / 12.0).sin();
+    assert_snapshot!(warnings("date,sea,air", 120, |n| {
+        format!("{},{},{}", date(n), 3.0 * season(n) + scatter(1, n), 2.0 * season(n + 3) + scatter(2, n))
+    }), @"");
+    assert_snapshot!(warnings("time,gdp,people", 60, |n| {
+        format!("{n},{},{}", n as f64 + 3.0 * slow(1, n), 5.0 * n as f64 + 9.0 * slow(2, n))
+    }), @"");
+    assert_snapshot!(warnings("time,a,a again", 60, |n| {
+        format!("{n},{},{}", slow(1, n), 2.0 * slow(1, n) + 0.05 * scatter(2, n))
+    }), @"");
+    assert_snapshot!(warnings("time,nominal,inflation,real", 60, |n| {
+        format!("{n},{},{},{}", slow(1, n), slow(2, n), slow(1, n) - slow(2, n))
+    }), @"");
+    assert_snapshot!(warnings("time,animals,eggs,eggs per animal", 60, |n| {
+        format!("{n},{},{},{}", slow(1, n), slow(1, n) * slow(2, n), slow(2, n))
+    }), @"");
+    assert_snapshot!(warnings("time,x,feed", 60, |n| {
+        format!("{n},{},{}", slow(1, n), if n < 30 { 80 } else { 160 })
+    }), @"");
+    assert_snapshot!(warnings("time,x,cells", 60, |n| {
+        format!("{n},{},{}", slow(1, n), (2.5 * slow(2, n)).exp())
+    }), @"");
+    assert_snapshot!(warnings("time,x,y", 100, |n| format!("{n},{},{}", scatter(1, n), scatter(2, n))), @"");
+    assert_snapshot!(warnings("time,x,y", 100, |n| {
+        let sign = if n % 2 == 0 { 1.0 } else { -1.0 };
+        format!("{n},{},{}", slow(1, n), 2.0 * sign + scatter(2, n))
+    }), @"");
+    assert_eq!(warnings("time,x,y", 100, |n| format!("{n},{},{}", slow(1, n), slow(2, n))), "");
+}

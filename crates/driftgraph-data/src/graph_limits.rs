@@ -1,0 +1,172 @@
+//! Why data may not carry a graph, whatever the method: warnings with what to do about it.
+//!
+//! Thresholds come from simulated noise and systems without the fault, not from real tables: at most 1 in 100 tables
+//! is warned of wrongly, which `tests/false_alarms.rs` counts.
+
+mod dependent_columns;
+mod sampling;
+mod time_patterns;
+
+use driftgraph_core::{ObservedSeries, SeriesSet};
+
+use crate::message_text::list;
+use crate::{Loaded, doubtful_columns};
+
+/// All such warnings.
+pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
+    let data = &loaded.data;
+    let mut warnings = Vec::new();
+    warnings.extend(time_patterns::season(loaded));
+    warnings.extend(time_patterns::trend(data));
+    warnings.extend(dependent_columns::near_copies(data));
+    warnings.extend(dependent_columns::identities(data));
+    warnings.extend(set_by_hand(data));
+    warnings.extend(skewed(data));
+    warnings.extend(sampling::too_coarse(data));
+    warnings
+}
+
+/// Rows of a variable in one series, holes left out.
+fn observed(series: &ObservedSeries, variable: usize) -> impl Iterator<Item = f64> {
+    (0..series.n_observations()).filter_map(move |row| series.value(row, variable))
+}
+
+/// Names in a sentence, and the same names as an option takes them in a shell.
+fn named(data: &SeriesSet, variables: &[usize]) -> (String, String) {
+    let names: Vec<&str> = variables.iter().map(|&idx| data.variables()[idx].as_str()).collect();
+    let option = names.join(",");
+    let is_plain = option.chars().all(|letter| letter.is_alphanumeric() || "_-.,".contains(letter));
+    (list(&names), if is_plain { option } else { format!("'{option}'") })
+}
+
+/// Whether gaps are equal, months of 28 to 31 days included.
+fn is_regular(series: &ObservedSeries) -> bool {
+    const MOST_UNEVEN: f64 = 1.2;
+    let gaps = || series.times().windows(2).map(|pair| pair[1] - pair[0]);
+    gaps().fold(0.0, f64::max) <= MOST_UNEVEN * gaps().fold(f64::INFINITY, f64::min)
+}
+
+/// Variables that stay where they are and then jump, as what an experimenter sets does.
+fn set_by_hand(data: &SeriesSet) -> Option<String> {
+    /// In shorter ones a slow variable of few digits may stand still.
+    const FEWEST_PAIRS: usize = 20;
+    const MOST_CHANGES: f64 = 0.08;
+    let is_set = |variable: &usize| {
+        let (mut n_pairs, mut n_changes) = (0, 0);
+        for series in data.series() {
+            let values: Vec<f64> = observed(series, *variable).collect();
+            n_pairs += values.len().saturating_sub(1);
+            n_changes += values.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        }
+        n_pairs >= FEWEST_PAIRS
+            && n_changes > 0
+            && n_changes as f64 <= MOST_CHANGES * n_pairs as f64
+    };
+    let set: Vec<usize> = (0..data.n_variables()).filter(is_set).collect();
+    let (names, option) = named(data, &set);
+    let (stays, was) = if set.len() == 1 { ("stays", "it was") } else { ("stay", "they were") };
+    (!set.is_empty()).then(|| {
+        format!(
+            "{names} {stays} the same for long and then jump{}, as what an experimenter sets does: nothing in the \
+             table drives that; leave out what was set with `--ignore {option}` if {was}",
+            if set.len() == 1 { "s" } else { "" },
+        )
+    })
+}
+
+/// Variables that are positive and far from symmetric, but nearly symmetric on a logarithmic scale.
+fn skewed(data: &SeriesSet) -> Option<String> {
+    /// Skewness of a Gaussian sample of 30 is above 1 in 1 of 100.
+    const FEWEST: usize = 30;
+    const LEAST_SKEWNESS: f64 = 2.0;
+    /// How far the largest value is above the middle one; in simulated gene networks it stays below.
+    const LEAST_TAIL: f64 = 10.0;
+    let is_skewed = |variable: &usize| {
+        let mut values: Vec<f64> = data.observed_values(*variable).collect();
+        if values.len() < FEWEST || values.iter().any(|value| *value <= 0.0) {
+            return false;
+        }
+        let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let found = skewness(&values);
+        values.sort_unstable_by(f64::total_cmp);
+        let has_tail = values[values.len() - 1] > LEAST_TAIL * values[values.len() / 2];
+        has_tail && found > LEAST_SKEWNESS && skewness(&logarithms).abs() < 0.5 * found
+    };
+    let skewed: Vec<usize> = (0..data.n_variables())
+        .filter(|variable| doubtful_columns::sentinel(data, *variable).is_none())
+        .filter(is_skewed)
+        .collect();
+    let (names, _) = named(data, &skewed);
+    let has = if skewed.len() == 1 { "is positive and has" } else { "are positive and have" };
+    (!skewed.is_empty()).then(|| {
+        format!(
+            "{names} {has} a few values far above the others: noise that grows with the level misleads every method \
+             here; put the logarithm into the table, which also keeps predictions positive"
+        )
+    })
+}
+
+fn skewness(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let moment =
+        |power: i32| values.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / n;
+    moment(3) / moment(2).powf(1.5)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::{TimeAxis, TimeUnit};
+
+    /// One regular series with one variable per column.
+    pub(crate) fn table(columns: &[Vec<f64>]) -> SeriesSet {
+        let n_rows = columns[0].len();
+        let times = (0..n_rows).map(|row| row as f64).collect();
+        let values = (0..n_rows).flat_map(|row| columns.iter().map(move |column| column[row]));
+        let series = ObservedSeries::new("a", columns.len(), times, values.collect()).unwrap();
+        let names = (0..columns.len()).map(|idx| format!("x{idx}")).collect();
+        SeriesSet::new(names, vec![series]).unwrap()
+    }
+
+    pub(crate) fn loaded(columns: &[Vec<f64>], unit: &str) -> Loaded {
+        Loaded {
+            data: table(columns),
+            time_axis: TimeAxis {
+                unit: TimeUnit::Given,
+                origin: None,
+                named_unit: Some(unit.to_owned()),
+            },
+            truth: None,
+            files: Vec::new(),
+            time_column: None,
+            series_column: None,
+            notices: Vec::new(),
+        }
+    }
+
+    /// Numbers that look random, the same every time.
+    pub(crate) fn scatter(seed: usize, n: usize) -> Vec<f64> {
+        (0..n)
+            .map(|row| ((row * 7919 + seed * 104_729) as f64 * 0.618_033_988).fract() - 0.5)
+            .collect()
+    }
+
+    #[test]
+    fn steps_are_told_from_measurements() {
+        let steps: Vec<f64> = (0..60).map(|row| if row < 30 { 80.0 } else { 160.0 }).collect();
+        let counts: Vec<f64> = (0..60).map(|row| f64::from(row % 5 == 0)).collect();
+        let found = set_by_hand(&table(&[steps.clone(), scatter(1, 60), counts])).unwrap();
+        assert!(found.starts_with("`x0` stays the same for long"), "{found}");
+        assert!(set_by_hand(&table(&[steps[..15].to_vec()])).is_none());
+    }
+
+    #[test]
+    fn only_positive_values_with_a_long_tail_are_skewed() {
+        let long: Vec<f64> = scatter(1, 100).iter().map(|x| (8.0 * x).exp()).collect();
+        let negative: Vec<f64> = long.iter().map(|x| -x).collect();
+        let even: Vec<f64> = scatter(2, 100).iter().map(|x| x + 1.0).collect();
+        let found = skewed(&table(&[even, negative, long])).unwrap();
+        assert!(found.starts_with("`x2` is positive and has"), "{found}");
+    }
+}

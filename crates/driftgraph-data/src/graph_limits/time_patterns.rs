@@ -1,0 +1,181 @@
+//! Seasons and trends that variables share: they predict each other without driving each other.
+
+use driftgraph_core::{ObservedSeries, SeriesSet};
+
+use super::{is_regular, named, observed};
+use crate::{Loaded, TimeAxis, TimeUnit};
+
+/// A season that predicts at least two variables well.
+pub(super) fn season(loaded: &Loaded) -> Option<String> {
+    let data = &loaded.data;
+    let found = periods(loaded).into_iter().find_map(|(period, what)| {
+        let seasonal: Vec<usize> = (0..data.n_variables())
+            .filter(|&variable| is_seasonal(data, variable, period))
+            .collect();
+        (seasonal.len() >= 2).then_some((period, what, seasonal))
+    });
+    let (period, what, seasonal) = found?;
+    let (names, _) = named(data, &seasonal);
+    Some(format!(
+        "{names} share a season of {period} rows ({what}), which looks like one driving the other: subtract from each \
+         row the mean of its place in the {what} before the fit"
+    ))
+}
+
+/// Rows per period of the calendar, where times say what they are.
+fn periods(loaded: &Loaded) -> Vec<(usize, &'static str)> {
+    // The mean: months are of different lengths.
+    let (mut span, mut n_gaps) = (0.0, 0.0);
+    for times in loaded.data.series().iter().map(ObservedSeries::times) {
+        span += times[times.len() - 1] - times[0];
+        n_gaps += times.len() as f64 - 1.0;
+    }
+    if n_gaps == 0.0 {
+        return Vec::new();
+    }
+    let gap = span / n_gaps;
+    let Some(days) = days_per_unit(&loaded.time_axis).map(|days| days * gap) else {
+        return Vec::new();
+    };
+    [(1.0, "day"), (7.0, "week"), (365.25, "year")]
+        .into_iter()
+        .map(|(length, what)| (length / days, what))
+        .filter(|(rows, _)| *rows > 2.5 && (rows - rows.round()).abs() < 0.05 * rows.sqrt())
+        .map(|(rows, what)| (rows.round() as usize, what))
+        .collect()
+}
+
+fn days_per_unit(axis: &TimeAxis) -> Option<f64> {
+    match (axis.unit, axis.named_unit.as_deref().map(str::to_ascii_lowercase).as_deref()) {
+        (TimeUnit::Seconds, _) | (_, Some("seconds" | "s" | "sec")) => Some(1.0 / 86_400.0),
+        (TimeUnit::Minutes, _) | (_, Some("minutes" | "min")) => Some(1.0 / 1440.0),
+        (TimeUnit::Hours, _) | (_, Some("hours" | "h" | "hr")) => Some(1.0 / 24.0),
+        (TimeUnit::Days, _) | (_, Some("days" | "d")) => Some(1.0),
+        (_, Some("weeks")) => Some(7.0),
+        (_, Some("months")) => Some(365.25 / 12.0),
+        (_, Some("quarters")) => Some(365.25 / 4.0),
+        _ => None,
+    }
+}
+
+/// Whether the mean course of either half of a series predicts most of the other half, slow changes aside.
+///
+/// In white noise, autoregressions and random walks of 40 to 200 rows this share is below 0.4 in all of 300 tables.
+fn is_seasonal(data: &SeriesSet, variable: usize, period: usize) -> bool {
+    const FEWEST_PERIODS: usize = 6;
+    const LEAST_SHARE: f64 = 0.7;
+    let long_enough = |series: &&ObservedSeries| {
+        series.n_observations() >= FEWEST_PERIODS * period && is_regular(series)
+    };
+    let Some(series) = data.series().iter().filter(long_enough).max_by_key(|s| s.n_observations())
+    else {
+        return false;
+    };
+    let rows: Vec<f64> = (0..series.n_observations())
+        .map(|row| series.value(row, variable).unwrap_or(f64::NAN))
+        .collect();
+    let fast = without_slow_part(&rows, period);
+    let half = fast.len() / 2;
+    [(0..half, half..fast.len()), (half..fast.len(), 0..half)].into_iter().all(
+        |(learn, predict)| {
+            let mut profile = vec![(0.0, 0.0); period];
+            for row in learn.filter(|&row| !fast[row].is_nan()) {
+                let (sum, n) = &mut profile[row % period];
+                *sum += fast[row];
+                *n += 1.0;
+            }
+            let (mut left, mut whole) = (0.0, 0.0);
+            for row in predict.filter(|&row| !fast[row].is_nan()) {
+                let (sum, n) = profile[row % period];
+                left += (fast[row] - sum / f64::max(n, 1.0)).powi(2);
+                whole += fast[row].powi(2);
+            }
+            left < (1.0 - LEAST_SHARE) * whole
+        },
+    )
+}
+
+/// Each row minus the mean of the period around it.
+fn without_slow_part(rows: &[f64], period: usize) -> Vec<f64> {
+    let reach = period / 2;
+    let at = |row: usize| {
+        if row < reach || row + reach >= rows.len() {
+            return f64::NAN;
+        }
+        let window = &rows[row - reach..=row + reach];
+        // With an even period both ends are the same season and count half.
+        let ends = if period % 2 == 0 { (window[0] + window[2 * reach]) / 2.0 } else { 0.0 };
+        rows[row] - (window.iter().sum::<f64>() - ends) / period as f64
+    };
+    (0..rows.len()).map(at).collect()
+}
+
+/// A straight line that explains nearly all of many variables.
+///
+/// Of ten random walks of 40 rows a quarter passes this in 1 table of 100; in anything that comes back, in none.
+pub(super) fn trend(data: &SeriesSet) -> Option<String> {
+    const FEWEST_ROWS: usize = 40;
+    const LEAST_SHARE: f64 = 0.9;
+    let is_trending = |variable: &usize| {
+        let mut long = data
+            .series()
+            .iter()
+            .filter(|series| observed(series, *variable).count() >= FEWEST_ROWS)
+            .peekable();
+        long.peek().is_some() && long.all(|series| share_of_line(series, *variable) > LEAST_SHARE)
+    };
+    let trending: Vec<usize> = (0..data.n_variables()).filter(is_trending).collect();
+    let (names, _) = named(data, &trending);
+    (trending.len() >= 2.max(data.n_variables().div_ceil(4))).then(|| {
+        format!(
+            "{names} follow straight lines in time, so that each predicts the others whatever drives them: subtract the \
+             lines, or fit growth rates instead of levels"
+        )
+    })
+}
+
+/// Share of a variable's variance that a straight line in time explains.
+fn share_of_line(series: &ObservedSeries, variable: usize) -> f64 {
+    let points: Vec<(f64, f64)> = (0..series.n_observations())
+        .filter_map(|row| Some((series.times()[row], series.value(row, variable)?)))
+        .collect();
+    let n = points.len() as f64;
+    let mean = points.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0 / n, sum.1 + p.1 / n));
+    let sum = |f: fn(f64, f64) -> f64| -> f64 {
+        points.iter().map(|(t, x)| f(t - mean.0, x - mean.1)).sum()
+    };
+    let (tt, tx, xx) = (sum(|t, _| t * t), sum(|t, x| t * x), sum(|_, x| x * x));
+    if xx > 0.0 { tx * tx / (tt * xx) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{loaded, scatter, table};
+    use super::*;
+
+    #[test]
+    fn a_season_of_the_calendar_is_found_and_another_period_is_not() {
+        let wave = |period: f64, seed: usize| -> Vec<f64> {
+            let noise = scatter(seed, 96);
+            (0..96)
+                .map(|row| (row as f64 * std::f64::consts::TAU / period).sin() + 0.3 * noise[row])
+                .collect()
+        };
+        let found =
+            season(&loaded(&[wave(12.0, 1), scatter(2, 96), wave(12.0, 3)], "months")).unwrap();
+        assert!(found.starts_with("`x0`, `x2` share a season of 12 rows (year)"), "{found}");
+        assert!(season(&loaded(&[wave(12.0, 1), wave(12.0, 3)], "furlongs")).is_none());
+        assert!(season(&loaded(&[wave(9.7, 1), wave(9.7, 3)], "months")).is_none());
+        assert!(season(&loaded(&[wave(12.0, 1), scatter(2, 96)], "months")).is_none());
+    }
+
+    #[test]
+    fn lines_in_several_variables_are_a_shared_trend() {
+        let line = |seed: usize| -> Vec<f64> {
+            scatter(seed, 60).iter().enumerate().map(|(row, x)| row as f64 / 10.0 + x).collect()
+        };
+        let found = trend(&table(&[line(1), scatter(5, 60), line(2)])).unwrap();
+        assert!(found.starts_with("`x0`, `x2` follow straight lines"), "{found}");
+        assert!(trend(&table(&[line(1), scatter(5, 60)])).is_none());
+    }
+}
