@@ -9,7 +9,7 @@ use driftgraph_core::train::settings::{KnownEdge, Range};
 use driftgraph_data::edges::read_edges;
 use driftgraph_data::record::Asked;
 use driftgraph_methods::settings::{flag, value_of};
-use driftgraph_methods::{FitPlan, METHODS, SharedSetting, all_settings, asked_in_toml};
+use driftgraph_methods::{FitPlan, METHODS, Method, SharedSetting, all_settings, asked_in_toml};
 
 use crate::args::FitArgs;
 
@@ -105,7 +105,7 @@ fn argument(known: &SharedSetting) -> Arg {
         Arg::new(setting.name).long(flag(setting.name)).help(help).help_heading(heading(known));
     // Where methods differ, the chosen one judges.
     let same = |method: &&&str| {
-        let own = driftgraph_methods::find(method).into_iter().flat_map(|one| one.settings());
+        let own = driftgraph_methods::find(method).into_iter().flat_map(Method::settings);
         own.into_iter().any(|other| other.name == setting.name && other.range == setting.range)
     };
     let all_alike = known.methods.iter().filter(same).count() == known.methods.len();

@@ -154,7 +154,8 @@ impl RunRecord {
     pub(crate) fn brought_up_to_date(mut self) -> Self {
         if self.method.is_empty() {
             let bridge = self.preset.as_deref().is_none_or(|preset| preset == "bridge");
-            self.method = if bridge { "bridge" } else { "simulated" }.to_owned();
+            let method = if bridge { "bridge" } else { "simulated" };
+            method.clone_into(&mut self.method);
         }
         if let (true, Some(model)) = (self.variables.is_empty(), &self.model) {
             self.variables = model.variables().to_vec();

@@ -251,10 +251,7 @@ impl Work<'_> {
         }
         let follower = Follower::new(self);
         let learned = plan.learn(&self.loaded.data, &follower);
-        let mut ending = match follower.ending() {
-            Ok(ending) => ending,
-            Err(error) => return Err(error),
-        };
+        let mut ending = follower.ending()?;
         let folder = self.folder.run.path();
         let learned = match learned {
             Ok(learned) => learned,

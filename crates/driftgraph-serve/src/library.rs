@@ -351,7 +351,9 @@ mod tests {
     #[test]
     fn a_report_that_cannot_be_written_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let rows: String = (0..40).map(|t| format!("{t},{},{}\n", t % 7, (t * t) % 11)).collect();
+        let rows: Vec<String> =
+            (0..40).map(|t| format!("{t},{},{}\n", t % 7, (t * t) % 11)).collect();
+        let rows = rows.concat();
         fs::create_dir(folder.path().join(UPLOADS)).unwrap();
         fs::write(folder.path().join(UPLOADS).join("a.csv"), format!("time,x,y\n{rows}")).unwrap();
         // A folder stands where the file should.

@@ -99,8 +99,12 @@ fn rows_without_times_are_counted_where_they_are_said_to_be_even() {
 #[test]
 fn dates_are_read_as_the_whole_column_says() {
     let dates = |rows: [&str; 4], options: &str| {
-        let rows: String =
-            rows.iter().enumerate().map(|(n, date)| format!("{date},{}\n", n * n % 3)).collect();
+        let rows: String = rows
+            .iter()
+            .enumerate()
+            .map(|(n, date)| format!("{date},{}\n", n * n % 3))
+            .collect::<Vec<_>>()
+            .concat();
         check("a.csv", format!("date,x\n{rows}"), options)
     };
     assert_snapshot!(dates(["31.01.2020", "01.02.2020", "02.02.2020", "03.02.2020"], ""), @r"
@@ -133,8 +137,10 @@ fn dates_are_read_as_the_whole_column_says() {
     time 0 to 91, median gap 31 (days since 2020-01-01T00:00:00Z)
     note: times such as Jan 2020 were read as 2020-01-01
     ");
-    let months: String =
-        (0..14).map(|n| format!("{}/1/{},{}\n", n % 12 + 1, 2020 + n / 12, n * n % 3)).collect();
+    let months: String = (0..14)
+        .map(|n| format!("{}/1/{},{}\n", n % 12 + 1, 2020 + n / 12, n * n % 3))
+        .collect::<Vec<_>>()
+        .concat();
     assert_snapshot!(check("a.csv", format!("date,x\n{months}"), ""), @r"
     exit 0
     time in column `date`, no series column

@@ -30,7 +30,7 @@ fn table() -> String {
 }
 
 fn fitted() -> Sandbox {
-    let sandbox = Sandbox::with("data.csv", &table());
+    let sandbox = Sandbox::with("data.csv", table());
     sandbox.run("fit data.csv --select none --instantaneous --steps 300 --ensemble 1 --out run");
     sandbox
 }
@@ -87,7 +87,7 @@ fn inflation_lowers_the_real_interest_rate_in_the_macro_table() {
     if !file.is_file() {
         return;
     }
-    let sandbox = Sandbox::with("data.csv", &std::fs::read_to_string(file).unwrap());
+    let sandbox = Sandbox::with("data.csv", std::fs::read_to_string(file).unwrap());
     sandbox.run("fit data.csv --out run");
     let object = sandbox.json("graph run --json");
     let edges = object["edges"].as_array().unwrap();

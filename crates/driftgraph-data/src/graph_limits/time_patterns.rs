@@ -104,7 +104,11 @@ fn without_slow_part(rows: &[f64], period: usize) -> Vec<f64> {
         }
         let window = &rows[row - reach..=row + reach];
         // With an even period both ends are the same season and count half.
-        let ends = if period % 2 == 0 { (window[0] + window[2 * reach]) / 2.0 } else { 0.0 };
+        let ends = if period.is_multiple_of(2) {
+            f64::midpoint(window[0], window[2 * reach])
+        } else {
+            0.0
+        };
         rows[row] - (window.iter().sum::<f64>() - ends) / period as f64
     };
     (0..rows.len()).map(at).collect()

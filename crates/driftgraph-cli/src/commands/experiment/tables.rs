@@ -102,9 +102,9 @@ impl Run<'_> {
             Ok(Some((cell, is_new))) => {
                 let auroc = cell.auroc(self.plan.self_edges);
                 if is_new {
-                    self.pace.finished(&cell, auroc)
+                    self.pace.finished(&cell, auroc);
                 } else {
-                    self.pace.done(&cell)
+                    self.pace.done(&cell);
                 }
                 self.results.cells.push(cell);
                 return;
