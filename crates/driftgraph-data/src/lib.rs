@@ -9,6 +9,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod assemble;
+pub mod clock;
 mod csv_table;
 pub mod edges;
 mod error;

@@ -169,7 +169,7 @@ impl Model {
     #[getter]
     fn time_label(&self) -> String {
         match self.run.data.time.origin {
-            Some(_) => format!("time ({})", self.run.data.time),
+            Some(_) => "date".to_owned(),
             None => "time".to_owned(),
         }
     }
@@ -192,6 +192,18 @@ impl Model {
     fn scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
         let n = self.run.model.n_variables();
         matrix(py, (n, n), self.run.model.edge_scores().matrix().to_vec())
+    }
+
+    /// Deviations of the variables.
+    #[getter]
+    fn scales(&self) -> Vec<f64> {
+        self.run.model.standardizer().scales().to_vec()
+    }
+
+    /// Whether the model can tell which way effects within a step go.
+    #[getter]
+    fn tells_direction(&self) -> bool {
+        self.run.model.tells_direction_within_steps()
     }
 
     /// Columns of all edges, most probable first.
@@ -307,7 +319,9 @@ impl Model {
         request: PathRequest,
     ) -> PyResult<Bound<'py, PyDict>> {
         let settings = request.settings(self)?;
-        let changes = Interventions::parse(&texts, self.run.model.variables());
+        let read_time =
+            |text: &str| self.run.data.time.read_bound(text).map_err(|problem| problem.to_string());
+        let changes = Interventions::parse_with(&texts, self.run.model.variables(), &read_time);
         let changes =
             changes.map_err(driftgraph_core::fitted::error::FittedError::from).or_raise()?;
         let effect =

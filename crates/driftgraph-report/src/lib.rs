@@ -44,6 +44,7 @@ pub use html::{
 pub use layout::node_positions;
 pub use order::matrix_orders;
 pub use svg::bands::{Band, BandChart, BandMeaning, Panel, bands_svg};
+pub use svg::calendar::Calendar;
 pub use svg::dots::{DotChart, DotRow, dots_svg};
 pub use svg::graph::{EdgeSelection, GraphOptions, graph_svg};
 pub use svg::heatmap::heatmap_svg;

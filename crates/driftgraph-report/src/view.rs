@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use column::Column;
 
-use crate::EffectSign;
+use crate::{Calendar, EffectSign};
 
 /// What a report shows of one run. Every matrix is by `[source, target]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub struct DataView {
     pub left_out: Vec<String>,
     /// What the time axis of a chart says.
     pub time_label: String,
+    /// What dates the times are, where they are dates.
+    #[serde(default)]
+    pub calendar: Option<Calendar>,
 }
 
 /// The learned edges, and where they are drawn.

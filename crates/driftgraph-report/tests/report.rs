@@ -75,6 +75,7 @@ fn view(variables: &[String]) -> ReportView {
             n_missing: 2,
             left_out: Vec::new(),
             time_label: "time".into(),
+            calendar: None,
         },
         graph: GraphView {
             variables: variables.to_vec(),

@@ -85,7 +85,9 @@ pub fn intervention_view(
     data: Option<&SeriesSet>,
     question: &InterventionQuestion,
 ) -> Result<InterventionView, FittedError> {
-    let changes = Interventions::parse(&question.changes, run.model.variables())
+    let read_time =
+        |text: &str| run.data.time.read_bound(text).map_err(|problem| problem.to_string());
+    let changes = Interventions::parse_with(&question.changes, run.model.variables(), &read_time)
         .map_err(FittedError::from)?;
     let horizon = question.horizon.unwrap_or_else(|| run.model.usual_span());
     let from = run.model.first_time_in(data);

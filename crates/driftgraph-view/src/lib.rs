@@ -17,6 +17,7 @@ use std::path::Path;
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::Loaded;
 use driftgraph_data::run_folder::Run;
+use driftgraph_report::Calendar;
 use driftgraph_report::view::{DataView, InterventionView, ReportView};
 use serde_json::Value;
 
@@ -65,6 +66,7 @@ pub fn report_view(
             n_missing: run.data.missing_cells,
             left_out: texts(&record["left_out"]),
             time_label: time_label(run),
+            calendar: calendar(run),
         },
         graph: edges::graph_view(run.model.variables(), &learned),
         truth: truth.map(|truth| truth::truth_view(run, data, truth)).transpose()?,
@@ -80,9 +82,14 @@ pub fn report_view(
 /// What the time axis of a chart says.
 fn time_label(run: &Run) -> String {
     match run.data.time.origin {
-        Some(_) => format!("time ({})", run.data.time),
+        Some(_) => "date".to_owned(),
         None => "time".to_owned(),
     }
+}
+
+/// What dates the times are, where the data have dates.
+pub fn calendar(run: &Run) -> Option<Calendar> {
+    run.data.time.seconds().map(|(origin, unit)| Calendar { origin, unit })
 }
 
 /// The run by the name of its folder; `demo/run` says more than `run`.

@@ -73,6 +73,7 @@ fn chart(
         title: format!("{} over training{size}", method.word()),
         subtitle: "mean over seeds, with its 95 % confidence interval".to_owned(),
         time_label: if method == Method::ScotchPaper { "epoch" } else { "step" }.to_owned(),
+        calendar: None,
         meaning: BandMeaning { middle: "mean", half: "", most: "95 % band" },
         is_log: false,
         panels: METRICS.map(panel).into(),
