@@ -95,9 +95,9 @@ test("an upload of a gigabyte is refused without being read", async () => {
 test("a table that cannot be used is explained, and its columns can be changed", async () => {
   await page.goto(address);
   assert.equal(new URL(page.url()).search, "", "the token leaves the address bar");
-  await page.locator("#file").setInputFiles({ name: "odd.csv", mimeType: "text/csv", buffer: Buffer.from(`hours,${NASTY},b\n0,1,2\n1,2,3\n2,1,5\n`) });
+  await page.locator("#file").setInputFiles({ name: "odd.csv", mimeType: "text/csv", buffer: Buffer.from(`when,${NASTY},b\n0,1,2\n1,2,3\n2,1,5\n`) });
   await page.locator("#understood-words .problems").waitFor();
-  await page.locator("#time-column").selectOption("hours");
+  await page.locator("#time-column").selectOption("when");
   await page.locator("#variables-table tbody tr").first().waitFor();
   assert.deepEqual(await page.locator("#variables-table tbody th").allTextContents(), [NASTY, "b"]);
 });

@@ -60,7 +60,7 @@ test("the report opens from disk without a network, a warning or an alert", asyn
 
 test("the threshold and the number of edges change what is drawn", async () => {
   const { page, context } = await open();
-  const count = () => page.locator("#graph-svg .edge").count();
+  const count = () => page.locator("#graph-svg .edge:not(.missed)").count();
   const set = (id, value) => page.locator(id).evaluate((input, value) => { input.value = value; input.dispatchEvent(new Event("input")); }, value);
   await set("#most", "25");
   await set("#threshold", "0.05");
@@ -122,6 +122,30 @@ test("series, variables and the order of the matrix can be chosen", async () => 
   assert.match(await page.locator(".tip").innerText(), /→[\s\S]*probability/);
   assert.deepEqual(problems, []);
   await context.close();
+});
+
+test("scripts draw the same arrows and cells as the file has without them", async () => {
+  const found = async (options) => {
+    const { page, context } = await open(options);
+    const of = (selector) => page.locator(selector).evaluateAll((all) => all.map((path) => [path.parentElement.getAttribute("class"), path.getAttribute("class"), path.getAttribute("fill-opacity"), path.getAttribute("d")]));
+    const drawn = { arrows: await of("#graph-svg .line, #graph-svg .head"), cells: await of("#matrix-svg path") };
+    await context.close();
+    return drawn;
+  };
+  const [written, scripted] = [await found({ javaScriptEnabled: false }), await found({})];
+  assert.ok(written.arrows.length > 8 && written.cells.length > 3);
+  // Numbers are rounded before they are added here and after it there, by less than a tenth of a pixel.
+  const rounded = (text) => text.replaceAll(/-?\d+(\.\d+)?/g, (number) => String(Math.round(Number(number))).replace("-0", "0"));
+  const numbers = (text) => text.match(/-?\d+(\.\d+)?/g).map(Number);
+  written.arrows.forEach(([group, part, , d], idx) => {
+    const [otherGroup, otherPart, , other] = scripted.arrows[idx];
+    assert.deepEqual([otherGroup, otherPart, other.replaceAll(/[-\d. ]/g, "")], [group, part, d.replaceAll(/[-\d. ]/g, "")]);
+    numbers(d).forEach((number, place) => assert.ok(Math.abs(number - numbers(other)[place]) < 0.1, `${d} and ${other}`));
+  });
+  assert.equal(scripted.arrows.length, written.arrows.length);
+  // Cells of one colour are one path, whatever the order of the paths and of the cells in them.
+  const sorted = (cells) => cells.map(([, part, opacity, d]) => [part, opacity, rounded(d).split("M").toSorted().join("M")]).toSorted();
+  assert.deepEqual(sorted(scripted.cells), sorted(written.cells));
 });
 
 test("without scripts the graph, the matrix and the numbers are still there", async () => {

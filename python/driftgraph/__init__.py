@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from . import baselines, errors, metrics, systems
+from . import baselines, errors, methods, metrics, systems
 from ._native import VERSION as __version__
 from .data import Dataset
 from .errors import DriftgraphError
@@ -28,6 +28,7 @@ __all__ = [
     "__version__",
     "baselines",
     "errors",
+    "methods",
     "metrics",
     "systems",
 ]

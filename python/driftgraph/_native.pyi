@@ -18,13 +18,16 @@ __all__ = [
     "baselines",
     "check_series",
     "count_dates",
+    "key_columns",
     "curves",
     "fit",
     "generate",
     "graph_metrics",
     "graph_picture",
+    "read_span",
+    "read_time",
     "resume",
-    "settings",
+    "methods",
     "systems",
 ]
 
@@ -42,15 +45,7 @@ class SeriesData:
         origin: str | None = None,
     ) -> SeriesData: ...
     @staticmethod
-    def read(
-        paths: list[str],
-        *,
-        time: str | None = None,
-        series: str | None = None,
-        variables: list[str] = ...,
-        ignore: list[str] = ...,
-        duplicates: str = "error",
-    ) -> SeriesData: ...
+    def read(paths: list[str], options: str) -> SeriesData: ...
     @property
     def variables(self) -> list[str]: ...
     @property
@@ -79,6 +74,10 @@ class Model:
     @property
     def n_members(self) -> int: ...
     @property
+    def method(self) -> str: ...
+    @property
+    def has_process(self) -> bool: ...
+    @property
     def step_size(self) -> float: ...
     @property
     def time_label(self) -> str: ...
@@ -104,6 +103,7 @@ class Model:
     def log_likelihoods(self, data: SeriesData) -> list[tuple[str, float, int]]: ...
 
 def check_series(variables: list[str], names: list[str], times: list[_Floats], values: list[_Floats]) -> None: ...
+def key_columns(columns: list[str]) -> tuple[str | None, str | None]: ...
 def count_dates(stamps: NDArray[np.int64]) -> tuple[_Floats, str, str | None]: ...
 def read_time(unit: str, origin: str | None, text: str) -> float: ...
 def read_span(unit: str, origin: str | None, text: str) -> float: ...
@@ -128,7 +128,7 @@ def resume(
     time_budget: float | None = None,
     progress: Any = None,
 ) -> dict[str, Any]: ...
-def settings() -> tuple[list[str], list[tuple[str, str, str, str, str]], list[tuple[str, str, str, str, str]]]: ...
+def methods() -> list[tuple[str, str, list[str], list[tuple[str, str, str, str, str]]]]: ...
 def systems() -> list[tuple[str, str, list[tuple[str, float, float, float, bool, str]]]]: ...
 def generate(
     system: str,
@@ -166,4 +166,5 @@ def graph_picture(
     title: str,
     threshold: float = 0.5,
     truth: _Bools | None = None,
+    undirected: _Bools | None = None,
 ) -> str: ...

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import _native
 from ._optional import need
-from ._tables import TIME_NAMES, Columns, Floats, Parts, counted_times, groups, sorted_series
+from ._tables import Columns, Floats, Parts, counted_times, groups, sorted_series
 from .errors import DataError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _two_levels(
 
 
 def _is_time(column: Any, name: str) -> bool:
-    return column.dtype.kind in "Mm" or hasattr(column.dtype, "freq") or name.lower() in TIME_NAMES
+    return column.dtype.kind in "Mm" or hasattr(column.dtype, "freq") or _native.key_columns([name])[0] == name
 
 
 def from_arrays(

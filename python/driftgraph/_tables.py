@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from . import _native
 from .errors import DataError
 
-TIME_NAMES = ("time", "timestamp", "datetime", "date", "t")
-SERIES_NAMES = ("series", "series_id", "trajectory", "subject", "unit", "id")
 DUPLICATES = ("error", "mean", "first", "last")
 
 Floats = NDArray[np.float64]
@@ -106,10 +104,15 @@ def from_columns(
     long: tuple[str, str] | None = None,
 ) -> Parts:
     """Series of a wide or long frame."""
-    time = _chosen(frame, time, TIME_NAMES, "time")
-    series = _chosen(frame, series, SERIES_NAMES, "series", needed=False)
+    free = [name for name in frame.names if name not in (time, series, *(variables or ()))]
+    found_time, found_series = _native.key_columns(free)
+    time = found_time if time is None else _chosen(frame, time, "time")
+    series = found_series if series is None else _chosen(frame, series, "series")
     if time is None:
-        raise DataError(f"no column is called {', '.join(TIME_NAMES)}; name the time column with `time=`")
+        raise DataError(
+            f"no column has a name such as time, date or year; name the time column with `time=`; "
+            f"the columns are {_listed(frame.names)}"
+        )
     long = long or _long_columns(frame, time, series)
     if long is not None:
         return _from_long(frame, time, series, long, variables, duplicates)
@@ -128,18 +131,13 @@ def from_columns(
     return Parts(chosen, parts.names, parts.times, parts.values, unit, origin)
 
 
-def _chosen(
-    frame: Columns, asked: str | None, known: Sequence[str], what: str, needed: bool = True
-) -> str | None:
-    if asked is not None:
-        if asked in frame.columns:
-            return asked
-        if not needed and asked in known:
-            # The usual name of a column that is not there: one series.
-            return None
-        raise DataError(f"the frame has no column `{asked}` for the {what}; it has {_listed(frame.names)}")
-    by_case = {name.lower(): name for name in reversed(frame.names)}
-    return next((by_case[name] for name in known if name in by_case), None)
+def _chosen(frame: Columns, asked: str, what: str) -> str | None:
+    if asked in frame.columns:
+        return asked
+    if what == "series" and _native.key_columns([asked])[1] is not None:
+        # The usual name of a column that is not there: one series.
+        return None
+    raise DataError(f"the frame has no column `{asked}` for the {what}; it has {_listed(frame.names)}")
 
 
 def _long_columns(frame: Columns, time: str, series: str | None) -> tuple[str, str] | None:

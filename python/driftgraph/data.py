@@ -185,20 +185,39 @@ class Dataset:
         variables: Sequence[str] = (),
         ignore: Sequence[str] = (),
         duplicates: str = "error",
+        transpose: bool = False,
+        even_steps: bool = False,
+        sheet: str | None = None,
+        date_order: str | None = None,
+        decimal: str | None = None,
+        missing: Sequence[str] | None = None,
+        encoding: str | None = None,
     ) -> Dataset:
-        """CSV, TSV, Parquet or NPZ files, or folders of them, read exactly as the binary reads them.
+        """Tables in any format that the binary reads, or folders of them, read exactly as it reads them.
 
-        A single NetSim ``.mat`` file is read by :meth:`from_netsim`.
+        The keywords are the options of ``driftgraph check``. What was guessed is in ``notices``. A single NetSim
+        ``.mat`` file is read by :meth:`from_netsim`.
         """
         if len(paths) == 1 and str(paths[0]).endswith(".mat"):
             return cls.from_netsim(paths[0])
         native = _native.SeriesData.read(
             [os.fspath(path) for path in paths],
-            time=time,
-            series=series,
-            variables=list(variables),
-            ignore=list(ignore),
-            duplicates=duplicates,
+            json.dumps(
+                {
+                    "time": time,
+                    "series": series,
+                    "variables": list(variables),
+                    "ignore": list(ignore),
+                    "duplicates": duplicates,
+                    "transpose": transpose,
+                    "even_steps": even_steps,
+                    "sheet": sheet,
+                    "date_order": date_order,
+                    "decimal": decimal,
+                    "missing": None if missing is None else [str(word) for word in missing],
+                    "encoding": encoding,
+                }
+            ),
         )
         return cls._of_native(native)
 

@@ -23,52 +23,27 @@ from .data import Dataset
 from .errors import ConvergenceWarning, SettingsError
 from .fitted import Fitted
 
-__all__ = ["Scotch"]
+__all__ = ["Estimator", "Scotch"]
 
-Self = TypeVar("Self", bound="Scotch")
-
-# Settings with several kinds: a word alone means that kind with its usual numbers.
-_BETA = {"alpha": 0.5, "beta": 5.0}
-_KINDS: dict[str, dict[str, Any]] = {"density": _BETA, "instant_density": _BETA, "noise_scale": {}, "estimator": {}}
+Self = TypeVar("Self", bound="Estimator")
 
 
-class Scotch(Fitted, ScotchSettings):
-    """Learns who drives whom, and the stochastic process behind it, from series of measurements.
+class Estimator(Fitted):
+    """What every method shares: scikit-learn manners, fitting into a run folder, and files."""
 
-    The method is SCOTCH (Wang, Jennings and Gong, ICLR 2024): a stochastic differential equation whose
-    drift and noise respect a graph, and a posterior over graphs and hidden paths.
+    threads: int | None
+    time_budget: float | None
+    log_every: int
+    progress: Any
 
-    >>> from driftgraph import Scotch, systems
-    >>> data = systems.linear(variables=3, n_series=6, n_points=30, seed=1)
-    >>> model = Scotch(select="none", ensemble=1, steps=60, seed=7, progress=False)
-    >>> model.fit(data).edge_probabilities_.shape
-    (3, 3)
+    def _asked(self) -> dict[str, Any]:
+        """What was asked for, in the words of the library."""
+        raise NotImplementedError
 
-    {settings}
-
-    Attributes
-    ----------
-    edge_probabilities_ : EdgeMatrix (source, target)
-        Probability of any influence; ``to_pandas()`` gives a frame with names.
-    edge_scores_ : EdgeMatrix
-        Ranks edges where probabilities round to 1.
-    adjacency_matrix_ : EdgeMatrix of bool
-        Edges with a probability of at least 0.5.
-    feature_names_in_, n_features_in_ :
-        Names and number of the variables.
-    loss_curve_, loss_steps_ : arrays
-        Minus the ELBO, and the steps at which it was logged.
-    converged_ : bool or None
-        Whether the stop rule was met; None for the simulated posterior, which has none.
-    n_iter_ : int
-        Steps of the (first) fit.
-    ending_ : str
-        ``finished``, ``interrupted`` or ``time-budget``.
-    remarks_ : list of str
-        What was tried and chosen, and what to be careful about.
-    run_ : dict
-        Everything in ``run.json``.
-    """
+    @classmethod
+    def _settings_of(cls, file: Path) -> dict[str, Any]:
+        """Settings of the fit in a run folder, as the estimator takes them."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------ scikit-learn manners
 
@@ -160,25 +135,10 @@ class Scotch(Fitted, ScotchSettings):
             if bar is not None:
                 bar.close()
         self._take(folder, told["remarks"])
+        if told["report_problem"] is not None:
+            warnings.warn(f"the report could not be made: {told['report_problem']}", stacklevel=3)
         self._warn()
         return self
-
-    def _asked(self) -> dict[str, Any]:
-        """What was asked for, in the words of the library."""
-        settings: dict[str, Any] = {}
-        for name in SETTINGS:
-            value = getattr(self, name)
-            if value is None or name == "preset":
-                continue
-            if isinstance(value, np.generic):
-                value = value.item()
-            if name in _KINDS and isinstance(value, str):
-                value = {"kind": value, **_KINDS[name]}
-            settings[name] = value
-        if not self.self_loops:
-            settings["no_self_loops"] = True
-        edges = known_edges(self.forbidden_edges, self.required_edges, self.edge_prior)
-        return {"preset": self.preset, "settings": settings, "edges": edges}
 
     def _warn(self) -> None:
         if self.ending_ == "interrupted":
@@ -200,7 +160,7 @@ class Scotch(Fitted, ScotchSettings):
     def load(cls: type[Self], folder: str | os.PathLike[str]) -> Self:
         """Opens a run folder written by :meth:`save` or by the binary."""
         path = Path(folder)
-        estimator = cls(**_asked_of(path / "job.json"))
+        estimator = cls(**cls._settings_of(path / "job.json"))
         estimator._take(RunFolder(path))
         return estimator
 
@@ -215,6 +175,65 @@ class Scotch(Fitted, ScotchSettings):
         type(self).__init__(self, **state["params"])
         if "files" in state:
             self._take(RunFolder.from_bytes(state["files"]), state["remarks"])
+
+
+class Scotch(Estimator, ScotchSettings):
+    """Learns who drives whom, and the stochastic process behind it, from series of measurements.
+
+    The method is SCOTCH (Wang, Jennings and Gong, ICLR 2024): a stochastic differential equation whose
+    drift and noise respect a graph, and a posterior over graphs and hidden paths.
+
+    >>> from driftgraph import Scotch, systems
+    >>> data = systems.linear(variables=3, n_series=6, n_points=30, seed=1)
+    >>> model = Scotch(select="none", ensemble=1, steps=60, seed=7, progress=False)
+    >>> model.fit(data).edge_probabilities_.shape
+    (3, 3)
+
+    {settings}
+
+    Attributes
+    ----------
+    edge_probabilities_ : EdgeMatrix (source, target)
+        Probability of any influence; ``to_pandas()`` gives a frame with names.
+    edge_scores_ : EdgeMatrix
+        Ranks edges where probabilities round to 1.
+    adjacency_matrix_ : EdgeMatrix of bool
+        Edges with a probability of at least 0.5.
+    feature_names_in_, n_features_in_ :
+        Names and number of the variables.
+    loss_curve_, loss_steps_ : arrays
+        Minus the ELBO, and the steps at which it was logged.
+    converged_ : bool or None
+        Whether the stop rule was met; None for the simulated posterior, which has none.
+    n_iter_ : int
+        Steps of the (first) fit.
+    ending_ : str
+        ``finished``, ``interrupted`` or ``time-budget``.
+    remarks_ : list of str
+        What was tried and chosen, and what to be careful about.
+    run_ : dict
+        Everything in ``run.json``.
+    """
+
+    def _asked(self) -> dict[str, Any]:
+        """What was asked for, in the words of the library."""
+        settings: dict[str, Any] = {}
+        for name in SETTINGS:
+            value = getattr(self, name)
+            if value is None or name == "preset":
+                continue
+            if isinstance(value, np.generic):
+                value = value.item()
+            settings[name] = value
+        if not self.self_loops:
+            settings["no_self_loops"] = True
+        edges = known_edges(self.forbidden_edges, self.required_edges, self.edge_prior)
+        return {"preset": self.preset, "settings": settings, "edges": edges}
+
+    @classmethod
+    def _settings_of(cls, file: Path) -> dict[str, Any]:
+        return _asked_of(file)
+
 
 if Scotch.__doc__ is not None:
     # The settings are documented once, by the tables of the library.

@@ -49,9 +49,11 @@ class Fitted:
         self.run_: dict[str, Any] = run
         self.feature_names_in_: NDArray[Any] = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
-        self.edge_probabilities_ = EdgeMatrix.of(model.probabilities(), names)
         self.edge_scores_ = EdgeMatrix.of(model.scores(), names)
-        self.adjacency_matrix_ = EdgeMatrix.of(np.asarray(self.edge_probabilities_) >= 0.5, names)
+        # Methods that only rank edges have no probabilities, and no cut.
+        if "probability" in model.edges():
+            self.edge_probabilities_ = EdgeMatrix.of(model.probabilities(), names)
+            self.adjacency_matrix_ = EdgeMatrix.of(np.asarray(self.edge_probabilities_) >= 0.5, names)
         log = _log(folder.path / "log.jsonl")
         self.loss_curve_: NDArray[np.float64] = -np.array([line["elbo"] for line in log], dtype=float)
         self.loss_steps_: NDArray[np.int64] = np.array([line["step"] for line in log], dtype=np.int64)
@@ -95,14 +97,18 @@ class Fitted:
         """
         pd = need("pandas", "a table of edges")
         frame = pd.DataFrame(self._fitted().edges()).drop(columns="mirrored")
+        if "probability" not in frame:
+            return frame
         return frame[frame["probability"] >= threshold].reset_index(drop=True)  # type: ignore[no-any-return]
 
     def links(self, threshold: float = 0.5) -> pandas.DataFrame:
         """As :meth:`edges`, with every link that has no direction once."""
         pd = need("pandas", "a table of edges")
         frame = pd.DataFrame(self._fitted().edges())
-        frame = frame[~frame.pop("mirrored") & (frame["probability"] >= threshold)]
-        return frame.reset_index(drop=True)  # type: ignore[no-any-return]
+        keep = ~frame.pop("mirrored")
+        if "probability" in frame:
+            keep &= frame["probability"] >= threshold
+        return frame[keep].reset_index(drop=True)  # type: ignore[no-any-return]
 
     def feedback_loops(self, threshold: float = 0.5) -> list[list[str]]:
         """Groups of variables that all reach each other."""
@@ -335,8 +341,9 @@ class Fitted:
             f"{self.run_['expected_edges']:.1f} edges expected; the strongest:",
         ]
         for row in np.flatnonzero(~columns["mirrored"])[:top]:
-            arrow = "--" if columns["direction"][row] == "either" else "->"
-            kind = "" if columns["kind"][row] == "lagged" else f"  ({columns['kind'][row]})"
+            arrow = "--" if "direction" in columns and columns["direction"][row] == "either" else "->"
+            kind = columns["kind"][row] if "kind" in columns else "lagged"
+            kind = "" if kind == "lagged" else f"  ({kind})"
             lines.append(
                 f"  {columns['source'][row]:>{width}} {arrow} {columns['target'][row]:<{width}}  "
                 f"{columns['probability'][row]:.3f}  {columns['sign'][row]:>5}  "
@@ -367,23 +374,18 @@ class Fitted:
         target.write_text(page, encoding="utf-8")
         return target
 
-    def _signs(self) -> NDArray[np.int8]:
-        model = self._fitted()
-        columns = model.edges()
-        position = {name: idx for idx, name in enumerate(model.variables)}
-        signs = np.zeros((len(position), len(position)), dtype=np.int8)
-        for source, target, sign in zip(columns["source"], columns["target"], columns["sign"]):
-            signs[position[source], position[target]] = {"+": 1, "-": -1}.get(sign, 0)
-        return signs
-
-    def _drawn(self) -> NDArray[np.float64]:
-        """Probabilities of what is drawn: a link without a direction once."""
-        matrix = np.array(self.edge_probabilities_)
-        columns = self._fitted().edges()
-        position = {name: idx for idx, name in enumerate(self._fitted().variables)}
-        for row in np.flatnonzero(columns["mirrored"]):
-            matrix[position[columns["source"][row]], position[columns["target"][row]]] = 0.0
-        return matrix
+    def _picture(self) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.bool_]]:
+        """What a picture shows: probabilities (a link without a direction once), signs, and which have no direction."""
+        names, columns = self._fitted().variables, self._fitted().edges()
+        position = {name: idx for idx, name in enumerate(names)}
+        shape = (len(names), len(names))
+        drawn, signs, undirected = np.zeros(shape), np.zeros(shape, dtype=np.int8), np.zeros(shape, dtype=bool)
+        for row in np.flatnonzero(~columns["mirrored"]):
+            edge = position[columns["source"][row]], position[columns["target"][row]]
+            drawn[edge] = self.edge_probabilities_[edge]
+            signs[edge] = {"+": 1, "-": -1}.get(columns["sign"][row], 0) if "sign" in columns else 0
+            undirected[edge] = "direction" in columns and columns["direction"][row] == "either"
+        return drawn, signs, undirected
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "_model"):
@@ -393,21 +395,15 @@ class Fitted:
         text = f"<pre>{html.escape(self.summary(5))}</pre>"
         if len(names) > 200:
             return text
-        picture = _native.graph_picture(names, self._drawn(), self._signs(), title)
+        drawn, signs, undirected = self._picture()
+        picture = _native.graph_picture(names, drawn, signs, title, undirected=undirected)
         return f'<div style="max-width:640px">{picture}</div>{text}'
 
     def plot_graph(self, threshold: float = 0.5, *, ax: Axes | None = None, title: str | None = None) -> Axes:
         """Probable edges as arrows: width is probability, colour is sign."""
         names = self._fitted().variables
-        columns = self._fitted().edges()
-        undirected = [
-            (source, target)
-            for source, target, direction in zip(columns["source"], columns["target"], columns["direction"])
-            if direction == "either"
-        ]
-        return plots.plot_graph(
-            self._drawn(), names, self._signs(), threshold=threshold, undirected=undirected, ax=ax, title=title
-        )
+        drawn, signs, undirected = self._picture()
+        return plots.plot_graph(drawn, names, signs, threshold=threshold, undirected=undirected, ax=ax, title=title)
 
     def plot_matrix(
         self, *, truth: ArrayLike | None = None, ax: Axes | None = None, title: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,13 +36,13 @@ def plot_graph(
     signs: NDArray[np.int8] | None = None,
     *,
     threshold: float = 0.5,
-    undirected: Collection[tuple[str, str]] = (),
+    undirected: NDArray[np.bool_] | None = None,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
     """Probable edges as arrows on a circle: width is probability, colour is the sign of the effect.
 
-    Edges in ``undirected`` (source and target by name) have no head.
+    Edges that are ``undirected`` have no head.
     """
     plt = _pyplot()
     n = len(names)
@@ -61,7 +61,7 @@ def plot_graph(
         sign = 0 if signs is None else int(signs[source, target])
         used.add(sign)
         width = 0.6 + 2.6 * (probabilities[source, target] - threshold) / max(1 - threshold, 1e-9)
-        has_head = (names[source], names[target]) not in undirected
+        has_head = undirected is None or not undirected[source, target]
         _draw_edge(ax, places, (source, target), radius, _SIGN_COLOURS[sign], width, has_head)
     _draw_nodes(ax, places, names, radius, inside)
     _sign_legend(ax, used)

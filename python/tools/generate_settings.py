@@ -11,8 +11,8 @@ from typing import Any
 
 TARGET = Path(__file__).parent.parent / "driftgraph" / "_settings.py"
 
-# Under another name here: `self_loops`, and the keywords for single edges; `steps` says the same as `max_steps`.
-LEFT_OUT = {"no_self_loops", "edge_priors", "max_steps"}
+# Under another name here: `self_loops`, and the keywords for single edges.
+LEFT_OUT = {"no_self_loops", "edge_priors"}
 
 TYPES = {"number": "float", "word": "str", "bool": "bool", "whole": "int", "any": "Any"}
 BRIDGE_TYPES = {
@@ -65,15 +65,17 @@ def native() -> Any:
 
 
 def rows() -> list[tuple[str, str, str, str, str]]:
-    """Name, type, default, range and meaning of every setting, each once."""
-    presets, bridge, simulated = native().settings()
+    """Name, type, default, range and meaning of every setting of both posteriors, each once."""
+    tables = {name: (presets, settings) for name, _, presets, settings in native().methods()}
+    presets = tables["bridge"][0] + tables["simulated"][0]
+    bridge, simulated = tables["bridge"][1], tables["simulated"][1]
     found = [(name, kind, default, text.format(presets=", ".join(presets)), meaning) for name, kind, default, text, meaning in OWN]
     own = {row[0]: row for row in bridge}
     for name, kind, default, text, meaning in simulated:
         if name in LEFT_OUT:
             continue
-        if name in own or name == "steps":
-            other = own["max_steps" if name == "steps" else name]
+        if name in own:
+            other = own[name]
             default = other[2] if default == other[2] else f"{other[2]} (simulated: {default})"
             meaning = f"{other[4]}; simulated: {meaning}"
             kind = BRIDGE_TYPES.get(name, "int" if name in WHOLE else TYPES[kind])

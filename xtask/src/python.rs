@@ -31,7 +31,7 @@ pub(crate) fn check_alone() -> anyhow::Result<()> {
 /// Runs every check of the Python package, with the binary that `cargo test` has built.
 pub(crate) fn check() -> anyhow::Result<()> {
     install_requirements()?;
-    run("installing the Python package", &mut install("dev"))?;
+    run("installing the Python package", &mut install("dev --features testing"))?;
     let binary = root().join("target/debug/driftgraph");
     run("types of the Python package", &mut python(&["-m", "mypy"]))?;
     let stubs = ["-m", "mypy.stubtest", "driftgraph._native", "--concise"];

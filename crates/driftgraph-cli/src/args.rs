@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use driftgraph_baselines::Baseline;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::process::solver::Scheme;
 use driftgraph_data::edges::Orientation;
-use driftgraph_data::{Duplicates, ReadOptions};
+use driftgraph_data::formats::readable;
+use driftgraph_data::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
+use driftgraph_methods::METHODS;
 
-pub(crate) use self::experiment::{ExperimentArgs, ExperimentName, Method};
+pub(crate) use self::experiment::{ExperimentArgs, ExperimentName};
 pub(crate) use self::fit::FitArgs;
 use crate::model_args::{
     ForecastArgs, GraphArgs, ImputeArgs, InterveneArgs, ReportArgs, SimulateArgs,
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Score(ScoreArgs),
     Generate(GenerateArgs),
     Baseline(BaselineArgs),
+    Methods(MethodsArgs),
+    Compare(CompareArgs),
     Experiment(ExperimentArgs),
 }
 
@@ -222,9 +225,9 @@ Example:
   driftgraph baseline ridge measurements.csv --out edges.csv"
 )]
 pub(crate) struct BaselineArgs {
-    /// partial-correlation, ridge or var
-    #[arg(value_name = "METHOD", value_parser = baseline)]
-    pub(crate) method: Baseline,
+    /// partial-correlation, ridge, var, or another that takes seconds: `driftgraph methods` lists them
+    #[arg(value_name = "METHOD", value_parser = fast_method)]
+    pub(crate) method: String,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// File for the edges, best first [default: standard output]
@@ -235,13 +238,62 @@ pub(crate) struct BaselineArgs {
     pub(crate) json: bool,
 }
 
+/// List the methods that can be learned with, or tell more of one
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph methods
+  driftgraph methods ridge")]
+pub(crate) struct MethodsArgs {
+    /// The method to tell more of
+    #[arg(value_name = "NAME", value_parser = crate::settings::method_name)]
+    pub(crate) name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compare several methods on the same data: what each finds, how far they agree, and on which edges
+///
+/// Every method writes a run folder of its own below --out. The command can be stopped and goes on where it was.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  driftgraph compare measurements.csv --methods bridge,ridge,var --out compared
+  driftgraph compare genes.csv --methods all-fast --truth truth.csv --out compared")]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Methods or presets, separated by commas; all-fast means all that take seconds, and the default
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "all-fast")]
+    pub(crate) methods: Vec<String>,
+    /// True edges; adds metrics and never influences a method
+    #[arg(long, value_name = "FILE")]
+    pub(crate) truth: Option<PathBuf>,
+    /// Folder to write to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Seed of all methods that have one
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Time after which a method ends with what it has, e.g. 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) time_budget: Option<Duration>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "T", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Which files to read, and how.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
-    /// Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
-    #[arg(value_name = "DATA", required = true)]
+    #[arg(value_name = "DATA", required = true, help = format!("Tables ({}), or folders of tables", readable()))]
     pub(crate) files: Vec<PathBuf>,
-    /// Column with the time [default: time, timestamp, datetime, date or t]
+    /// Column with the time [default: time, date, t, year, day, hours and the like, also with a unit, as in `time (h)`;
+    /// else the first column, if it only grows]
     #[arg(long, value_name = "COLUMN", help_heading = "Reading the table")]
     pub(crate) time: Option<String>,
     /// Column with the series [default: series, trajectory, subject, patient, run or unit, also with _id; sample_id,
@@ -254,9 +306,37 @@ pub(crate) struct DataArgs {
     /// Columns to leave out, separated by commas
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Reading the table")]
     pub(crate) ignore: Vec<String>,
-    /// What to do with several rows of one series and time
-    #[arg(long, value_enum, default_value_t, help_heading = "Reading the table")]
-    pub(crate) duplicates: DuplicatesArg,
+    /// What to do with several rows of one series and time: error, mean, first or last
+    #[arg(long, value_name = "HOW", default_value = "error", help_heading = "Reading the table")]
+    pub(crate) duplicates: Duplicates,
+    /// The table has variables in rows and times in its header
+    #[arg(long, help_heading = "Reading the table")]
+    pub(crate) transpose: bool,
+    /// No column holds the time: rows are equally spaced
+    #[arg(long, conflicts_with = "time", help_heading = "Reading the table")]
+    pub(crate) even_steps: bool,
+    /// Sheet of a spreadsheet [default: the first]
+    #[arg(long, value_name = "NAME", help_heading = "Reading the table")]
+    pub(crate) sheet: Option<String>,
+    /// What comes first in dates such as 1/2/2020: day-first or month-first [default: as the whole column says]
+    #[arg(long, value_name = "ORDER", help_heading = "Reading the table")]
+    pub(crate) date_order: Option<DateOrder>,
+    /// What stands before decimals: point or comma [default: as the whole table says]
+    #[arg(long, value_name = "MARK", help_heading = "Reading the table")]
+    pub(crate) decimal: Option<DecimalMark>,
+    /// Words or numbers that mean "not measured", beside empty cells, NA, NaN and null, separated by commas [default: the
+    /// usual ones, such as - ? n.a. <LOD]
+    #[arg(
+        long,
+        value_name = "A,B,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Reading the table"
+    )]
+    pub(crate) missing: Option<Vec<String>>,
+    /// How letters are stored: utf-8, utf-16 or latin-1 [default: as the bytes say]
+    #[arg(long, value_name = "NAME", help_heading = "Reading the table")]
+    pub(crate) encoding: Option<Encoding>,
     /// Largest file to read, in bytes after decompression
     #[arg(long, value_name = "N", default_value_t = ReadOptions::default().max_bytes, help_heading = "Reading the table")]
     pub(crate) max_bytes: u64,
@@ -269,13 +349,15 @@ impl DataArgs {
             series: self.series.clone(),
             variables: self.variables.clone(),
             ignore: self.ignore.clone(),
-            duplicates: match self.duplicates {
-                DuplicatesArg::Error => Duplicates::Error,
-                DuplicatesArg::Mean => Duplicates::Mean,
-                DuplicatesArg::First => Duplicates::First,
-                DuplicatesArg::Last => Duplicates::Last,
-            },
+            duplicates: self.duplicates,
             max_bytes: self.max_bytes,
+            transpose: self.transpose,
+            even_steps: self.even_steps,
+            sheet: self.sheet.clone(),
+            date_order: self.date_order,
+            decimal: self.decimal,
+            missing: self.missing.clone(),
+            encoding: self.encoding,
         }
     }
 }
@@ -287,15 +369,6 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
         Ok(n @ 1..=MOST) => Ok(n),
         _ => Err(format!("expected a number from 1 to {MOST}")),
     }
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DuplicatesArg {
-    #[default]
-    Error,
-    Mean,
-    First,
-    Last,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -348,8 +421,14 @@ pub(crate) enum RecipeArg {
     Paper,
 }
 
-fn baseline(name: &str) -> Result<Baseline, String> {
-    name.parse().map_err(|error: driftgraph_baselines::BaselineError| error.to_string())
+fn fast_method(name: &str) -> Result<String, String> {
+    let fast = METHODS.iter().filter(|method| method.is_fast()).map(|method| method.name());
+    let fast: Vec<&str> = fast.collect();
+    if fast.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    let known: Vec<String> = fast.iter().map(|name| format!("`{name}`")).collect();
+    Err(format!("expected one of {}", known.join(", ")))
 }
 
 pub(crate) fn scheme(name: &str) -> Result<Scheme, String> {

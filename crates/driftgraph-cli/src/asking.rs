@@ -72,8 +72,10 @@ pub(crate) fn simulate_settings(
     data: Option<&Loaded>,
 ) -> anyhow::Result<SimulateSettings> {
     let series = data.map(|loaded| &loaded.data);
-    let horizon = span_of(run, "--horizon", span.horizon.as_deref())?;
-    let horizon = horizon.unwrap_or_else(|| run.model.usual_span_in(series));
+    let horizon = match span_of(run, "--horizon", span.horizon.as_deref())? {
+        Some(horizon) => horizon,
+        None => run.model()?.usual_span_in(series),
+    };
     let start = match &span.start {
         StartArg::Learned => Start::Learned,
         StartArg::Series(name, time) => {
@@ -88,8 +90,10 @@ pub(crate) fn simulate_settings(
             .map(|series| series.times()[0]),
         _ => None,
     };
-    let from = time_of(run, "--from", span.from.as_deref())?.or(first);
-    let from = from.unwrap_or_else(|| run.model.first_time_in(series));
+    let from = match time_of(run, "--from", span.from.as_deref())?.or(first) {
+        Some(from) => from,
+        None => run.model()?.first_time_in(series),
+    };
     Ok(SimulateSettings {
         n_paths: paths.paths,
         start,
@@ -103,19 +107,20 @@ pub(crate) fn simulate_settings(
 
 /// A time that a flag was given, as the data have times.
 fn time_of(run: &Run, flag: &str, text: Option<&str>) -> anyhow::Result<Option<f64>> {
-    let read = |text| run.data.time.read_time(text);
+    let read = |text| run.record.data.time.read_time(text);
     text.map(read).transpose().with_context(|| format!("`{flag}` needs a time of the data"))
 }
 
 /// Several times that a flag was given.
 pub(crate) fn times_of(run: &Run, flag: &str, texts: &[String]) -> anyhow::Result<Vec<f64>> {
-    let times = texts.iter().map(|text| run.data.time.read_time(text)).collect::<Result<_, _>>();
+    let times =
+        texts.iter().map(|text| run.record.data.time.read_time(text)).collect::<Result<_, _>>();
     times.with_context(|| format!("`{flag}` needs times of the data"))
 }
 
 /// A length of time that a flag was given.
 pub(crate) fn span_of(run: &Run, flag: &str, text: Option<&str>) -> anyhow::Result<Option<f64>> {
-    let read = |text| run.data.time.read_span(text);
+    let read = |text| run.record.data.time.read_span(text);
     text.map(read).transpose().with_context(|| format!("`{flag}` needs a length of time"))
 }
 
@@ -126,17 +131,17 @@ pub(crate) fn step_size(run: &Run, paths: &PathArgs) -> anyhow::Result<Option<f6
 
 /// One time to read: a date if the data have dates.
 pub(crate) fn shown_time(run: &Run, time: f64) -> String {
-    run.data.time.dates(&[time]).map_or_else(|| short(time), |mut dates| dates.remove(0))
+    run.record.data.time.dates(&[time]).map_or_else(|| short(time), |mut dates| dates.remove(0))
 }
 
 /// A column of times: dates if the data have dates.
 pub(crate) fn time_column(run: &Run, times: &[f64]) -> Column {
-    run.data.time.dates(times).map_or_else(|| Column::Number(times.to_vec()), Column::Text)
+    run.record.data.time.dates(times).map_or_else(|| Column::Number(times.to_vec()), Column::Text)
 }
 
 /// Times for machines.
 fn times_json(run: &Run, times: &[f64]) -> Value {
-    run.data.time.dates(times).map_or_else(|| json!(times), |dates| json!(dates))
+    run.record.data.time.dates(times).map_or_else(|| json!(times), |dates| json!(dates))
 }
 
 pub(crate) fn graph_choice(paths: &PathArgs) -> GraphChoice {
@@ -145,7 +150,7 @@ pub(crate) fn graph_choice(paths: &PathArgs) -> GraphChoice {
 
 /// What the time axis of a picture says.
 pub(crate) fn time_label(run: &Run) -> String {
-    match run.data.time.origin {
+    match run.record.data.time.origin {
         Some(_) => "date".to_owned(),
         None => "time".to_owned(),
     }
@@ -208,7 +213,7 @@ impl BandColumns {
 
 /// Bands of every variable, for machines.
 pub(crate) fn bands_json(run: &Run, bands: &Bands) -> Value {
-    let names = run.model.variables();
+    let names = run.variables();
     let d = names.len();
     let mut variables = serde_json::Map::new();
     for (idx, name) in names.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod check;
+mod compare;
 mod demo;
 pub(crate) mod experiment;
 mod fit;
@@ -10,6 +11,7 @@ mod generate;
 mod graph;
 mod impute;
 mod intervene;
+mod methods;
 mod report;
 mod score;
 mod serve;
@@ -38,6 +40,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Baseline(args) => baseline::run(&args),
+        Command::Methods(args) => methods::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Experiment(args) => experiment::run(&args),
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use driftgraph_core::process::solver::Scheme;
+use driftgraph_data::formats::written_endings;
 use driftgraph_data::graph_formats::GraphFormat;
 
 use crate::args::scheme;
@@ -26,8 +27,7 @@ pub(crate) struct RunArgs {
 /// Where answers go.
 #[derive(Debug, Args)]
 pub(crate) struct OutArgs {
-    /// File for the whole answer (.csv, .tsv or .parquet)
-    #[arg(long, value_name = "FILE", value_parser = endings::table_file())]
+    #[arg(long, value_name = "FILE", value_parser = endings::table_file(), help = format!("File for the whole answer ({})", endings::told(&written_endings())))]
     pub(crate) out: Option<PathBuf>,
     /// File for a picture (.svg)
     #[arg(long, value_name = "FILE", value_parser = endings::picture_file())]

@@ -36,11 +36,6 @@ pub(crate) fn short_or_dash(number: Option<f64>) -> String {
     number.map_or_else(|| "-".to_owned(), short)
 }
 
-/// `1 row`, `2 rows`.
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use driftgraph_run::{News, Phase, RunObserver};
+use driftgraph_core::train::progress::{Part, Progress, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::printer;
@@ -59,9 +59,9 @@ impl FitProgress {
     }
 }
 
-impl RunObserver for FitProgress {
-    fn step(&self, news: &News<'_>) -> ControlFlow<()> {
-        self.lock().show(news);
+impl Progress for FitProgress {
+    fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
+        self.lock().show(step);
         if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -71,37 +71,37 @@ impl RunObserver for FitProgress {
 }
 
 impl Shown {
-    fn show(&mut self, news: &News<'_>) {
-        let what = match news.phase {
-            Phase::Choosing { candidate, fold, n_folds } => {
-                format!("trying {candidate}, part {} of {n_folds} held out", fold + 1)
+    fn show(&mut self, step: &Step<'_>) {
+        let what = match step.part {
+            Part::Candidate { name, fold, n_folds } => {
+                format!("trying {name}, part {} of {n_folds} held out", fold + 1)
             }
-            Phase::Fitting { n_members: 1, .. } => "fitting".to_owned(),
-            Phase::Fitting { member, n_members } => {
-                format!("final fit {} of {n_members}", member + 1)
+            Part::Member { n_members: 1, .. } => "fitting".to_owned(),
+            Part::Member { number, n_members } => {
+                format!("final fit {} of {n_members}", number + 1)
             }
         };
         if self.bar.is_hidden() {
-            self.tell(what, news);
+            self.tell(what, step);
             return;
         }
-        self.bar.set_length(news.end);
-        self.bar.set_position(news.step + 1);
-        self.bar.set_message(format!("{what}: {}", numbers(news)));
+        self.bar.set_length(step.end);
+        self.bar.set_position(step.number + 1);
+        self.bar.set_message(format!("{what}: {}", numbers(step)));
     }
 
     /// Not a terminal: a line for every part, and for every tenth of a fit that is alone.
-    fn tell(&mut self, what: String, news: &News<'_>) {
-        let alone = matches!(news.phase, Phase::Fitting { n_members: 1, .. });
-        let tenth = if alone { 10 * (news.step + 1) / news.end.max(1) } else { 0 };
+    fn tell(&mut self, what: String, step: &Step<'_>) {
+        let alone = matches!(step.part, Part::Member { n_members: 1, .. });
+        let tenth = if alone { 10 * (step.number + 1) / step.end.max(1) } else { 0 };
         let line = (what, tenth);
-        if self.told.as_ref() == Some(&line) || (!alone && news.step > 0) {
+        if self.told.as_ref() == Some(&line) || (!alone && step.number > 0) {
             return;
         }
         let (what, _) = &line;
         if alone {
-            let step = news.step + 1;
-            printer::note(&format!("step {step} of {}, {}", news.end, numbers(news)));
+            let (done, all) = (step.number + 1, step.end);
+            printer::note(&format!("step {done} of {all}, {}", numbers(step)));
         } else {
             printer::note(what);
         }
@@ -109,8 +109,8 @@ impl Shown {
     }
 }
 
-fn numbers(news: &News<'_>) -> String {
-    let terms = &news.terms;
+fn numbers(step: &Step<'_>) -> String {
+    let terms = &step.terms;
     format!(
         "ELBO {:.1} = likelihood {:.1} - initial {:.1} - path {:.1} - graph {:.1}, {:.1} edges expected",
         terms.elbo(),
@@ -118,6 +118,6 @@ fn numbers(news: &News<'_>) -> String {
         terms.initial_kl,
         terms.path_kl,
         terms.graph_kl,
-        news.expected_edges
+        step.expected_edges
     )
 }

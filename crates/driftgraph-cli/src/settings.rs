@@ -1,34 +1,42 @@
-//! A flag for every setting; flags and settings file together say what the user asked for.
+//! A flag for every setting of every method; flags and settings file together say what the user asked for.
 
 use std::path::Path;
 
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
-use driftgraph_core::train::settings::{KnownEdge, Range, SETTINGS, Setting};
+use driftgraph_core::train::settings::{KnownEdge, Range};
 use driftgraph_data::edges::read_edges;
-use driftgraph_run::Asked;
-use serde_json::Value;
+use driftgraph_data::record::Asked;
+use driftgraph_methods::settings::{flag, value_of};
+use driftgraph_methods::{FitPlan, METHODS, SharedSetting, all_settings, asked_in_toml};
 
 use crate::args::FitArgs;
 
-/// A flag for every setting of the table, so that none can be forgotten here.
+/// A flag for every setting of the registry, so that none can be forgotten here.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingsArgs {
-    /// Names and texts of the settings given, in the order of the table.
-    given: Vec<(&'static Setting, String)>,
+    /// Names and texts of the settings given, in the order of the registry.
+    given: Vec<(&'static str, String)>,
 }
 
 /// What the user asked for: flags win over the settings file, the file over the preset.
 pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<Asked> {
     let mut asked = args.config.as_deref().map(read_config).transpose()?.unwrap_or_default();
-    if args.preset.is_some() {
+    if args.method.is_some() || args.preset.is_some() {
+        asked.method.clone_from(&args.method);
         asked.preset.clone_from(&args.preset);
     }
-    for (setting, text) in &args.settings.given {
-        asked.settings.insert(setting.name.to_owned(), value_of(setting, text)?);
+    // The same word may have another range in another method; whose it is, is known only now.
+    let method =
+        FitPlan::new(Asked { settings: serde_json::Map::new(), ..asked.clone() })?.method();
+    for (name, text) in &args.settings.given {
+        let own = method.settings().into_iter().find(|setting| setting.name == *name);
+        let any = || all_settings().into_iter().find(|known| known.setting.name == *name);
+        let setting = own.or_else(|| any().map(|known| known.setting));
+        let setting = setting.context("every flag comes from the registry")?;
+        asked.settings.insert((*name).to_owned(), value_of(&setting, text)?);
     }
-    asked.settings.extend(args.bridge.values());
     if !args.broken_steps.is_empty() {
         asked.settings.insert("broken_steps".to_owned(), args.broken_steps.clone().into());
     }
@@ -39,22 +47,7 @@ pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<Asked> {
 fn read_config(path: &Path) -> anyhow::Result<Asked> {
     let cannot = || format!("cannot use the settings file `{}`", path.display());
     let text = std::fs::read_to_string(path).with_context(cannot)?;
-    Asked::from_toml(&text).with_context(cannot)
-}
-
-/// The value that a flag's text stands for; `none` takes a setting away.
-fn value_of(setting: &Setting, text: &str) -> anyhow::Result<Value> {
-    let not_a_number = || format!("`--{}` needs a number, found `{text}`", flag(setting.name));
-    Ok(match setting.range {
-        _ if text == "none" && setting.default == "none" => Value::Null,
-        Range::Choice(_) => Value::String(text.to_owned()),
-        Range::YesNo => Value::Bool(text == "true"),
-        Range::Any => Value::from(text.parse::<u64>().with_context(not_a_number)?),
-        Range::Number { .. } | Range::Edges => match text.parse::<i64>() {
-            Ok(whole) => Value::from(whole),
-            Err(_) => Value::from(text.parse::<f64>().with_context(not_a_number)?),
-        },
-    })
+    asked_in_toml(&text).with_context(cannot)
 }
 
 fn known_edges(args: &FitArgs) -> anyhow::Result<Vec<KnownEdge>> {
@@ -72,38 +65,52 @@ fn known_edges(args: &FitArgs) -> anyhow::Result<Vec<KnownEdge>> {
     }
     for (edges, probability) in [(&args.forbid, 0.0), (&args.require, 1.0)] {
         for edge in edges {
-            let (source, target) = edge
-                .split_once("->")
-                .with_context(|| format!("an edge is written `source->target`, found `{edge}`"))?;
-            let (source, target) = (source.trim().to_owned(), target.trim().to_owned());
+            let (source, target) = ends(edge)?;
             known.push(KnownEdge { source, target, probability });
         }
+    }
+    for text in &args.prior {
+        let wrong = || format!("a prior is written `source->target=probability`, found `{text}`");
+        let (edge, probability) = text.rsplit_once('=').with_context(wrong)?;
+        let (source, target) = ends(edge)?;
+        let probability = probability.trim().parse().ok().with_context(wrong)?;
+        known.push(KnownEdge { source, target, probability });
     }
     Ok(known)
 }
 
-/// Settings that have flags of their own making: edges are given by name, one by one.
-fn has_flag(setting: &Setting) -> bool {
-    setting.range != Range::Edges
+fn ends(edge: &str) -> anyhow::Result<(String, String)> {
+    let ends = edge.split_once("->");
+    let (source, target) =
+        ends.with_context(|| format!("an edge is written `source->target`, found `{edge}`"))?;
+    Ok((source.trim().to_owned(), target.trim().to_owned()))
 }
 
-/// The spelling of a setting on the command line.
-fn flag(name: &str) -> String {
-    name.replace('_', "-")
+/// The heading under which a setting stands: that of the only method which has it.
+fn heading(known: &SharedSetting) -> String {
+    let of_several = known.methods.len() > 1;
+    if of_several {
+        return "Settings of several methods (default: the method's or the preset's)".to_owned();
+    }
+    format!("Settings of `{}`", known.methods[0])
 }
 
-fn argument(setting: &'static Setting) -> Arg {
-    let name = flag(setting.name);
-    let help = match setting.range {
-        Range::Number { .. } => format!("{} ({})", setting.meaning, setting.range),
-        _ => setting.meaning.to_owned(),
+fn argument(known: &SharedSetting) -> Arg {
+    let setting = known.setting;
+    let mut help = setting.meaning.to_owned();
+    if matches!(setting.range, Range::Number { .. } | Range::Mixed { .. }) {
+        help = format!("{help} ({})", setting.range);
+    }
+    let argument =
+        Arg::new(setting.name).long(flag(setting.name)).help(help).help_heading(heading(known));
+    // Where methods differ, the chosen one judges.
+    let same = |method: &&&str| {
+        let own = driftgraph_methods::find(method).into_iter().flat_map(|one| one.settings());
+        own.into_iter().any(|other| other.name == setting.name && other.range == setting.range)
     };
-    let argument = Arg::new(setting.name)
-        .long(name)
-        .help(help)
-        .help_heading("Settings (default: the preset's)");
+    let all_alike = known.methods.iter().filter(same).count() == known.methods.len();
     match setting.range {
-        Range::Choice(words) => {
+        Range::Choice(words) if all_alike => {
             argument.value_name("NAME").value_parser(PossibleValuesParser::new(words))
         }
         // `--standardize=false`, or `--standardize` alone for true.
@@ -113,15 +120,14 @@ fn argument(setting: &'static Setting) -> Arg {
             .default_missing_value("true")
             .value_name("BOOL")
             .value_parser(["true", "false"]),
-        Range::Number { .. } | Range::Any | Range::Edges => {
-            argument.value_name("N").allow_negative_numbers(true)
-        }
+        Range::Number { .. } | Range::Any => argument.value_name("N").allow_negative_numbers(true),
+        Range::Choice(_) | Range::Mixed { .. } | Range::Edges => argument.value_name("VALUE"),
     }
 }
 
 impl clap::Args for SettingsArgs {
     fn augment_args(command: Command) -> Command {
-        command.args(SETTINGS.iter().filter(|setting| has_flag(setting)).map(argument))
+        command.args(all_settings().iter().map(argument))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -137,10 +143,30 @@ impl clap::FromArgMatches for SettingsArgs {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        let flags = SETTINGS.iter().filter(|setting| has_flag(setting));
-        self.given = flags
-            .filter_map(|setting| Some((setting, matches.get_one::<String>(setting.name)?.clone())))
+        let names = all_settings().into_iter().map(|known| known.setting.name);
+        self.given = names
+            .filter_map(|name| Some((name, matches.get_one::<String>(name)?.clone())))
             .collect();
         Ok(())
     }
+}
+
+/// A name of a method, refused with all of them where there is none of it.
+pub(crate) fn method_name(name: &str) -> Result<String, String> {
+    if driftgraph_methods::find(name).is_some() {
+        return Ok(name.to_owned());
+    }
+    let known: Vec<String> = METHODS.iter().map(|method| format!("`{}`", method.name())).collect();
+    Err(format!("expected one of {}", known.join(", ")))
+}
+
+/// A name of a preset of any method.
+pub(crate) fn preset_name(name: &str) -> Result<String, String> {
+    let presets: Vec<&str> =
+        METHODS.iter().flat_map(|method| method.presets()).map(|preset| preset.name).collect();
+    if presets.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    let known: Vec<String> = presets.iter().map(|name| format!("`{name}`")).collect();
+    Err(format!("expected one of {}", known.join(", ")))
 }

@@ -6,7 +6,6 @@
 //! all numbers (little-endian), `index.json` names them.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,9 +14,10 @@ use driftgraph_core::fitted::arrays::Values;
 use driftgraph_core::fitted::model::{FittedModel, ModelDescription};
 use driftgraph_core::fitted::simulate::SimulateSettings;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::structure::DriftParts;
+use driftgraph_core::testing::posterior::bridge::structure::DriftParts;
 use driftgraph_core::train::bridge::{BridgeSettings, NoiseScale};
-use driftgraph_core::train::select::{SelectEvent, fit_ensemble};
+use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::select::{Task, fit_ensemble};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
 use driftgraph_systems::registry;
@@ -45,9 +45,8 @@ fn fitted_model() -> anyhow::Result<FittedModel> {
         ..BridgeSettings::default()
     };
     let knowledge = EdgePrior::new(data.n_variables(), 0.0);
-    let members = (&settings, 1);
-    let ensemble =
-        fit_ensemble(&data, &knowledge, members, &|_: &SelectEvent<'_>| ControlFlow::Continue(()))?;
+    let task = Task { data: &data, knowledge: &knowledge };
+    let ensemble = fit_ensemble(task, &settings, 1, &Silent)?;
     Ok(FittedModel::from_ensemble(&ensemble, &knowledge, &data))
 }
 

@@ -6,18 +6,22 @@
 //! that compare a learned graph with a known one.
 
 #![warn(clippy::unwrap_used)]
+#![cfg_attr(
+    not(feature = "testing"),
+    allow(unreachable_pub, reason = "what tests alone reach from outside is public for them")
+)]
 
 pub mod error;
-pub mod numeric;
+mod numeric;
 pub mod random;
 
 pub mod data;
 pub mod graph;
-pub mod nn;
+mod nn;
 pub mod process;
 
-pub mod objective;
-pub mod posterior;
+mod objective;
+mod posterior;
 pub mod train;
 
 pub mod fitted;
@@ -29,7 +33,38 @@ pub use data::uninformative::Uninformative;
 pub use error::CoreError;
 pub use graph::scores::EdgeScores;
 pub use graph::signature::SignatureGraph;
+pub use objective::elbo::ElboTerms;
+pub use posterior::bridge::innovation::InnovationLaw;
 pub use train::fit::Fit;
-pub use train::observer::{FitObserver, StepReport};
 pub use train::preset::Preset;
+pub use train::progress::{Progress, Step};
 pub use train::settings::{CheckedSettings, FitSettings};
+
+/// Layers for methods that learn functions of their own.
+pub mod layers {
+    pub use crate::nn::init::initial_values;
+    pub use crate::nn::linear::Linear;
+    pub use crate::nn::parameters::ParameterTable;
+    pub use crate::numeric::kernels::{leaky, leaky_slope};
+}
+
+/// The inside of this crate, for its own tests and measurements.
+#[cfg(feature = "testing")]
+pub mod testing {
+    /// Arithmetic.
+    pub mod numeric {
+        pub use crate::numeric::*;
+    }
+    /// Layers.
+    pub mod nn {
+        pub use crate::nn::*;
+    }
+    /// Terms of the ELBO.
+    pub mod objective {
+        pub use crate::objective::*;
+    }
+    /// Paths given data.
+    pub mod posterior {
+        pub use crate::posterior::*;
+    }
+}

@@ -54,7 +54,7 @@ impl RandomStream {
     }
 
     /// Moves to number `position`; each uniform number is one position, each normal number too.
-    pub fn seek(&mut self, position: u64) {
+    pub(crate) fn seek(&mut self, position: u64) {
         self.generator.set_word_pos(2 * u128::from(position));
     }
 
@@ -82,7 +82,7 @@ impl RandomStream {
     /// Fills `out` with standard normal numbers of single precision, several times as fast.
     ///
     /// Each takes 32 random bits, in whole blocks: none is further from 0 than 6.7.
-    pub fn fill_normal_single(&mut self, out: &mut [f32]) {
+    pub(crate) fn fill_normal_single(&mut self, out: &mut [f32]) {
         const BLOCK: usize = 64;
         let mut bytes = [0_u8; 4 * BLOCK];
         for out in out.chunks_mut(BLOCK) {

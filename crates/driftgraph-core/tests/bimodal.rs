@@ -6,8 +6,8 @@ use driftgraph_core::process::brownian::BrownianIncrements;
 use driftgraph_core::process::solver::{Scheme, integrate};
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::fit::{Fit, fit};
-use driftgraph_core::train::observer::Silent;
 use driftgraph_core::train::preset::Preset;
+use driftgraph_core::train::progress::Silent;
 use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::train::time::TimeUnit;
 use driftgraph_core::{ObservedSeries, SeriesSet, TimeGrid};
@@ -72,7 +72,7 @@ fn both_branches_and_the_self_edge_are_learned() {
         context_size: 16,
         ..Preset::Simulated.settings()
     };
-    let fitted = fit(&data, &settings.check().unwrap(), &mut Silent).unwrap();
+    let fitted = fit(&data, &settings.check().unwrap(), &Silent).unwrap();
     let self_edge = fitted.edge_probabilities()[0];
     assert!(self_edge > 0.9, "{self_edge}");
     let ends = simulated_ends(&fitted, 400);

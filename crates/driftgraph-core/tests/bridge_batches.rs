@@ -3,12 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::objective::elbo::ElboTerms;
-use driftgraph_core::posterior::bridge::batch::Batch;
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::model::Workspace;
-use driftgraph_core::posterior::bridge::structure::Pass;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::objective::elbo::ElboTerms;
+use driftgraph_core::testing::posterior::bridge::batch::Batch;
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::model::Workspace;
+use driftgraph_core::testing::posterior::bridge::structure::Pass;
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
@@ -43,12 +43,11 @@ fn the_mean_over_all_batches_is_the_sum_over_all_steps() {
         let mut grads = vec![0.0; state.parameters.len()];
         for idx in 0..epoch.n_batches() {
             let batch = Batch::new(layout, epoch.batch(idx));
-            let values = (&state.parameters[..], &state.paths);
             let terms = trainer.model().evaluate(
                 layout,
                 &batch,
                 &Pass { weight: n, ..Pass::WHOLE },
-                values,
+                state.learned(),
                 &mut work,
             );
             sum.add_series(&terms.unwrap());

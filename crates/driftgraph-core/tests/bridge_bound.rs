@@ -4,17 +4,19 @@
 
 use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::objective::elbo::ElboTerms;
-use driftgraph_core::objective::observation::ObservationNoise;
-use driftgraph_core::posterior::bridge::BridgePosterior;
-use driftgraph_core::posterior::bridge::batch::{Batch, LocalValues};
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
-use driftgraph_core::posterior::bridge::kalman::{FilterDynamics, predictive_log_likelihoods};
-use driftgraph_core::posterior::bridge::layout::BridgeLayout;
-use driftgraph_core::posterior::bridge::model::{BridgeModel, Workspace};
-use driftgraph_core::posterior::bridge::structure::{BridgeStructure, Pass};
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::objective::elbo::ElboTerms;
+use driftgraph_core::testing::objective::observation::ObservationNoise;
+use driftgraph_core::testing::posterior::bridge::BridgePosterior;
+use driftgraph_core::testing::posterior::bridge::batch::{Batch, Learned, LocalValues};
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::innovation::InnovationLaw;
+use driftgraph_core::testing::posterior::bridge::kalman::{
+    FilterDynamics, predictive_log_likelihoods,
+};
+use driftgraph_core::testing::posterior::bridge::layout::BridgeLayout;
+use driftgraph_core::testing::posterior::bridge::model::{BridgeModel, Workspace};
+use driftgraph_core::testing::posterior::bridge::structure::{BridgeStructure, Pass};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 /// A linear process with certain effects, given to the model and to the exact filter alike.
@@ -83,8 +85,8 @@ impl Case {
 
     fn evaluate(&self, work: &mut Workspace) -> ElboTerms {
         let batch = Batch::new(&self.layout, Epoch::new(&self.layout, 1, 0, 0).batch(0));
-        let values = (&self.parameters[..], &self.paths);
-        self.model.evaluate(&self.layout, &batch, &Pass::WHOLE, values, work).unwrap()
+        let learned = Learned { parameters: &self.parameters, paths: &self.paths };
+        self.model.evaluate(&self.layout, &batch, &Pass::WHOLE, learned, work).unwrap()
     }
 
     /// Improves the paths alone by Adam with a falling rate, and returns the ELBO of the paths.

@@ -4,15 +4,15 @@
 
 use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::objective::observation::ObservationNoise;
-use driftgraph_core::posterior::bridge::BridgePosterior;
-use driftgraph_core::posterior::bridge::batch::{Batch, LocalValues};
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
-use driftgraph_core::posterior::bridge::layout::BridgeLayout;
-use driftgraph_core::posterior::bridge::model::{BridgeModel, Workspace};
-use driftgraph_core::posterior::bridge::structure::{BridgeStructure, Pass};
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::objective::observation::ObservationNoise;
+use driftgraph_core::testing::posterior::bridge::BridgePosterior;
+use driftgraph_core::testing::posterior::bridge::batch::{Batch, Learned, LocalValues};
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::innovation::InnovationLaw;
+use driftgraph_core::testing::posterior::bridge::layout::BridgeLayout;
+use driftgraph_core::testing::posterior::bridge::model::{BridgeModel, Workspace};
+use driftgraph_core::testing::posterior::bridge::structure::{BridgeStructure, Pass};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 const N_VARIABLES: usize = 3;
@@ -81,8 +81,8 @@ impl Case {
     }
 
     fn loss(&self, parameters: &[f64], paths: &LocalValues, work: &mut Workspace) -> f64 {
-        let values = (parameters, paths);
-        let terms = self.model.evaluate(&self.layout, &self.batch, &PASS, values, work).unwrap();
+        let learned = Learned { parameters, paths };
+        let terms = self.model.evaluate(&self.layout, &self.batch, &PASS, learned, work).unwrap();
         -terms.elbo()
     }
 

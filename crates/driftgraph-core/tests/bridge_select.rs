@@ -2,12 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::ops::ControlFlow;
-
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::bridge::BridgeSettings;
-use driftgraph_core::train::select::{SelectEvent, SelectSettings, fit_selected};
+use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::select::{SelectSettings, Task, fit_ensemble, select};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 /// x drives y, and y drives z; within the same step or with a lag of one.
@@ -45,12 +44,10 @@ fn settings() -> SelectSettings {
 fn instantaneous_effects_are_chosen_where_they_exist_and_only_there() {
     for instantaneous in [true, false] {
         let data = chain(instantaneous);
-        let observer = |_: &SelectEvent<'_>| ControlFlow::Continue(());
-        let knowledge = EdgePrior::new(3, 0.0);
-        let (selection, ensemble) =
-            fit_selected(&data, &knowledge, &settings(), &observer).unwrap();
-        let chosen = &selection.candidates[selection.chosen];
-        assert_eq!(chosen.settings.instantaneous, instantaneous, "{selection:?}");
+        let task = Task { data: &data, knowledge: &EdgePrior::new(3, 0.0) };
+        let selection = select(task, &settings(), &Silent).unwrap();
+        let ensemble = fit_ensemble(task, selection.winner(), 3, &Silent).unwrap();
+        assert_eq!(selection.winner().instantaneous, instantaneous, "{selection:?}");
         // The chain's two links must rank above everything else off the diagonal.
         let scores = ensemble.combined_scores();
         let absent = scores[2].max(scores[6]);

@@ -1,17 +1,15 @@
 //! Edges that the part within a step carries: their sign, their count, and how sure their effects are.
 
-use std::ops::ControlFlow;
-
 use driftgraph_core::fitted::edges::{
     Direction, EdgeKind, LearnedEdge, Sign, directed_graph, expected_edges, feedback_loops, links,
 };
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::innovation::InnovationLaw;
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::bridge::BridgeSettings;
-use driftgraph_core::train::select::{SelectEvent, fit_ensemble};
-use driftgraph_core::{ObservedSeries, SeriesSet};
+use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::select::{Task, fit_ensemble};
+use driftgraph_core::{InnovationLaw, ObservedSeries, SeriesSet};
 
 const RATE: usize = 0;
 const INFLATION: usize = 1;
@@ -45,8 +43,9 @@ fn fitted(innovations: InnovationLaw, n_members: usize) -> FittedModel {
         max_steps: Some(300),
         ..BridgeSettings::default()
     };
-    let go_on = |_: &SelectEvent<'_>| ControlFlow::Continue(());
-    let ensemble = fit_ensemble(&data, &knowledge, (&settings, n_members), &go_on).unwrap();
+    let ensemble =
+        fit_ensemble(Task { data: &data, knowledge: &knowledge }, &settings, n_members, &Silent)
+            .unwrap();
     FittedModel::from_ensemble(&ensemble, &knowledge, &data)
 }
 
@@ -150,7 +149,7 @@ fn lagged_pair(n_rows: usize) -> (FittedModel, f64) {
     let data = SeriesSet::new(["x", "y"].map(str::to_owned).to_vec(), vec![series]).unwrap();
     let knowledge = EdgePrior::new(2, 0.0);
     let settings = BridgeSettings { step_size: Some(1.0), ..BridgeSettings::default() };
-    let go_on = |_: &SelectEvent<'_>| ControlFlow::Continue(());
-    let ensemble = fit_ensemble(&data, &knowledge, (&settings, 1), &go_on).unwrap();
+    let ensemble =
+        fit_ensemble(Task { data: &data, knowledge: &knowledge }, &settings, 1, &Silent).unwrap();
     (FittedModel::from_ensemble(&ensemble, &knowledge, &data), 0.25)
 }

@@ -10,18 +10,16 @@ use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_core::fitted::model::{FittedModel, ModelDescription};
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start};
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::structure::DriftParts;
 use driftgraph_core::process::solver::Scheme;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::posterior::bridge::structure::DriftParts;
 use driftgraph_core::train::bridge::{BridgeSettings, NoiseScale};
 use driftgraph_core::train::fit::fit;
-use driftgraph_core::train::observer::Silent;
 use driftgraph_core::train::preset::Preset;
-use driftgraph_core::train::select::{SelectEvent, fit_ensemble};
+use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::select::{Task, fit_ensemble};
 use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::{ObservedSeries, SeriesSet};
-use std::ops::ControlFlow;
-
 /// Three variables around their means, x driving y, with holes and uneven times.
 fn data() -> SeriesSet {
     let mut random = RandomStream::new(1, Purpose::System, 0);
@@ -56,10 +54,8 @@ fn bridge(settings: &BridgeSettings, n_members: usize) -> FittedModel {
     knowledge.know(2, 0, 0.0).unwrap();
     knowledge.know(1, 2, 0.3).unwrap();
     let settings = BridgeSettings { max_steps: Some(60), ..settings.clone() };
-    let members = (&settings, n_members);
-    let ensemble =
-        fit_ensemble(&data, &knowledge, members, &|_: &SelectEvent<'_>| ControlFlow::Continue(()))
-            .unwrap();
+    let task = Task { data: &data, knowledge: &knowledge };
+    let ensemble = fit_ensemble(task, &settings, n_members, &Silent).unwrap();
     FittedModel::from_ensemble(&ensemble, &knowledge, &data)
 }
 
@@ -72,7 +68,7 @@ fn simulated() -> FittedModel {
         node_width: Some(8),
         ..Preset::Simulated.settings()
     };
-    let fit = fit(&data(), &settings.check().unwrap(), &mut Silent).unwrap();
+    let fit = fit(&data(), &settings.check().unwrap(), &Silent).unwrap();
     FittedModel::from_fit(fit, &data())
 }
 
@@ -286,10 +282,8 @@ fn imputed_states_of_one_linear_variable_are_those_of_the_exact_smoother() {
     };
     let mut knowledge = EdgePrior::new(1, 0.0);
     knowledge.know(0, 0, 1.0).unwrap();
-    let ensemble = fit_ensemble(&data, &knowledge, (&settings, 1), &|_: &SelectEvent<'_>| {
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    let task = Task { data: &data, knowledge: &knowledge };
+    let ensemble = fit_ensemble(task, &settings, 1, &Silent).unwrap();
     let fit = &ensemble.members()[0];
     let (trainer, parameters) = (fit.trainer(), &fit.state().parameters);
     let bridge = trainer.model();

@@ -4,14 +4,14 @@
 
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::numeric::real::Real;
-use driftgraph_core::objective::observation::ObservationNoise;
-use driftgraph_core::posterior::batch::{BatchObjective, BatchTask};
-use driftgraph_core::posterior::chunk::PathDraws;
-use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
-use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
 use driftgraph_core::process::solver::Scheme;
+use driftgraph_core::testing::numeric::real::Real;
+use driftgraph_core::testing::objective::observation::ObservationNoise;
+use driftgraph_core::testing::posterior::batch::{BatchObjective, BatchTask};
+use driftgraph_core::testing::posterior::chunk::PathDraws;
+use driftgraph_core::testing::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
+use driftgraph_core::testing::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::train::adam::{Adam, AdamState};
 use serde_json::Value;
 

@@ -4,15 +4,15 @@
 
 use driftgraph_core::ObservedSeries;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::objective::observation::ObservationNoise;
-use driftgraph_core::posterior::batch::{BatchObjective, BatchTask};
-use driftgraph_core::posterior::draws::StepDraws;
-use driftgraph_core::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
-use driftgraph_core::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 use driftgraph_core::process::prior::NodeVariant;
 use driftgraph_core::process::solver::Scheme;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::nn::init::initial_values;
+use driftgraph_core::testing::objective::observation::ObservationNoise;
+use driftgraph_core::testing::posterior::batch::{BatchObjective, BatchTask};
+use driftgraph_core::testing::posterior::draws::StepDraws;
+use driftgraph_core::testing::posterior::plan::{EncoderInput, PlannedSeries, StepGrid};
+use driftgraph_core::testing::posterior::simulated::{Architecture, GraphTerm, SimulatedPosterior};
 
 fn architecture(node_variant: NodeVariant, noise: ObservationNoise) -> Architecture {
     Architecture {

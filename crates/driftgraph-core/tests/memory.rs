@@ -6,7 +6,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "the started process tells its peak memory")]
 
-use std::ops::ControlFlow;
 use std::process::Command;
 
 use driftgraph_core::fitted::model::FittedModel;
@@ -16,9 +15,9 @@ use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::bridge::memory::{self as bridge_memory, BridgeShape};
 use driftgraph_core::train::fit::fit;
 use driftgraph_core::train::memory as simulated_memory;
-use driftgraph_core::train::observer::Silent;
 use driftgraph_core::train::preset::Preset;
-use driftgraph_core::train::select::{SelectEvent, SelectSettings, fit_ensemble};
+use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::select::{SelectSettings, Task, fit_ensemble};
 use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
@@ -78,15 +77,12 @@ fn run(case: &str) {
     let before = kilobytes("VmRSS:");
     let data = case_data(case);
     if case == "simulated" {
-        fit(&data, &simulated_settings().check().unwrap(), &mut Silent).unwrap();
+        fit(&data, &simulated_settings().check().unwrap(), &Silent).unwrap();
     } else {
         let settings = bridge_settings(case);
         let knowledge = EdgePrior::new(data.n_variables(), 0.0);
-        let members = (&settings.base, settings.ensemble);
-        let ensemble = fit_ensemble(&data, &knowledge, members, &|_: &SelectEvent<'_>| {
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+        let task = Task { data: &data, knowledge: &knowledge };
+        let ensemble = fit_ensemble(task, &settings.base, settings.ensemble, &Silent).unwrap();
         FittedModel::from_ensemble(&ensemble, &knowledge, &data);
     }
     println!("peak bytes {}", 1024.0 * (kilobytes("VmHWM:") - before));

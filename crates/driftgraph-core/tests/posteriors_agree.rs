@@ -2,15 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::ops::ControlFlow;
-
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::structure::DriftParts;
 use driftgraph_core::random::{Purpose, RandomStream};
-use driftgraph_core::train::bridge::{BridgeSettings, fit_bridge};
+use driftgraph_core::testing::posterior::bridge::structure::DriftParts;
+use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::fit::fit;
-use driftgraph_core::train::observer::Silent;
 use driftgraph_core::train::preset::Preset;
+use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::select::{Task, fit_ensemble};
 use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::train::time::TimeUnit;
 use driftgraph_core::{ObservedSeries, SeriesSet};
@@ -59,8 +58,8 @@ fn bridge_probabilities(data: &SeriesSet, seed: u64) -> Vec<f64> {
     let settings =
         BridgeSettings { seed, drift: DriftParts::LinearAndNeural, ..BridgeSettings::default() };
     let knowledge = EdgePrior::new(D, 0.0);
-    let silent = &mut |_: &_, _: &_| ControlFlow::Continue(());
-    let fitted = fit_bridge(data, &knowledge, settings.check().unwrap(), silent).unwrap();
+    let task = Task { data, knowledge: &knowledge };
+    let fitted = fit_ensemble(task, &settings, 1, &Silent).unwrap();
     fitted.lagged_probabilities()
 }
 
@@ -80,7 +79,7 @@ fn simulated_probabilities(data: &SeriesSet, seed: u64) -> Vec<f64> {
         context_size: 16,
         ..Preset::Simulated.settings()
     };
-    fit(data, &settings.check().unwrap(), &mut Silent).unwrap().edge_probabilities()
+    fit(data, &settings.check().unwrap(), &Silent).unwrap().edge_probabilities()
 }
 
 /// The least probability of a true edge between variables, and the largest of a false one.

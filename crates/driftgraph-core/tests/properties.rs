@@ -1,11 +1,11 @@
 //! What a graph promises: no edge, no influence; and names are only names.
 
 use driftgraph_core::graph::prior::EdgeRule;
-use driftgraph_core::nn::init::initial_values;
-use driftgraph_core::nn::parameters::ParameterTable;
 use driftgraph_core::process::prior::{LearnedProcess, NodeVariant, PriorProcess};
 use driftgraph_core::process::sde::DiagonalSde;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::nn::init::initial_values;
+use driftgraph_core::testing::nn::parameters::ParameterTable;
 
 const D: usize = 4;
 const EMBEDDING: usize = 5;

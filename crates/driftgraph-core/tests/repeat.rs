@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 
 use driftgraph_core::random::{Purpose, RandomStream};
-use driftgraph_core::train::fit::{Fit, fit, resume};
-use driftgraph_core::train::observer::{FitObserver, Silent, StepReport};
+use driftgraph_core::train::fit::{Fit, fit};
 use driftgraph_core::train::preset::Preset;
+use driftgraph_core::train::progress::{Kept, Progress, Silent, Step};
 use driftgraph_core::train::settings::{CheckedSettings, FitSettings};
-use driftgraph_core::train::trainer::{Trainer, TrainingState};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 fn data() -> SeriesSet {
@@ -41,7 +41,7 @@ fn settings(preset: Preset) -> CheckedSettings {
 
 fn on_threads(n_threads: usize, settings: &CheckedSettings) -> Fit {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-    pool.install(|| fit(&data(), settings, &mut Silent).unwrap())
+    pool.install(|| fit(&data(), settings, &Silent).unwrap())
 }
 
 #[test]
@@ -59,40 +59,43 @@ fn threads_and_repetition_change_no_bit() {
     }
 }
 
-/// Stops after some steps and keeps the state.
+/// Stops after some steps and keeps the state, from which the next fit goes on.
 struct StopAfter {
     n_steps: u64,
-    state: Option<TrainingState>,
+    state: Mutex<Option<Kept>>,
 }
 
-impl FitObserver for StopAfter {
-    fn step(&mut self, report: &StepReport, trainer: &Trainer) -> ControlFlow<()> {
-        if report.step + 1 < self.n_steps {
+impl Progress for StopAfter {
+    fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
+        if step.number + 1 != self.n_steps {
             return ControlFlow::Continue(());
         }
-        self.state = Some(trainer.state().clone());
+        *self.state.lock().unwrap() = Some(step.training.state());
         ControlFlow::Break(())
+    }
+
+    fn find(&self, _name: &str, depends_on: &str) -> Option<Vec<u8>> {
+        let kept = self.state.lock().unwrap().clone()?;
+        assert_eq!(kept.depends_on, depends_on);
+        Some(kept.bytes)
     }
 }
 
 #[test]
 fn a_stopped_fit_goes_on_as_if_it_never_had_been_stopped() {
     let settings = settings(Preset::Simulated);
-    let whole = fit(&data(), &settings, &mut Silent).unwrap();
-    let mut stop = StopAfter { n_steps: 3, state: None };
-    let half = fit(&data(), &settings, &mut stop).unwrap();
+    let whole = fit(&data(), &settings, &Silent).unwrap();
+    let stop = StopAfter { n_steps: 3, state: Mutex::default() };
+    let half = fit(&data(), &settings, &stop).unwrap();
     assert_eq!(half.counters().steps, 3);
-    // Through text and back, as a checkpoint goes.
-    let text = serde_json::to_string(&stop.state.unwrap()).unwrap();
-    let state: TrainingState = serde_json::from_str(&text).unwrap();
-    let resumed = resume(&data(), &settings, state, &mut Silent).unwrap();
+    let resumed = fit(&data(), &settings, &stop).unwrap();
     assert_eq!(resumed.parameters(), whole.parameters());
     assert_eq!(resumed.counters(), whole.counters());
 }
 
 #[test]
 fn a_fit_is_whole_again_from_its_parts() {
-    let fitted = fit(&data(), &settings(Preset::Simulated), &mut Silent).unwrap();
+    let fitted = fit(&data(), &settings(Preset::Simulated), &Silent).unwrap();
     let text = serde_json::to_string(&fitted.summary()).unwrap();
     let summary = serde_json::from_str(&text).unwrap();
     let again = Fit::from_parts(summary, fitted.parameters().to_vec()).unwrap();

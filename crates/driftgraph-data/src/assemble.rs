@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
+use driftgraph_text::count;
 
 use crate::error::{Collector, DataError, DataErrors, Place};
+use crate::options::{Duplicates, ReadOptions};
 use crate::problem::Problem;
-use crate::roles::{Duplicates, ReadOptions};
 use crate::rows::{Rows, merge};
 use crate::source;
 use crate::time::{TimeAxis, TimeScale};
-use crate::words::count;
 
 /// Sorts rows into series; what was done to them is told in `notices`.
 pub(crate) fn assemble(
@@ -41,7 +41,12 @@ pub(crate) fn assemble(
     }
     let set = SeriesSet::new(variables, series)
         .expect("names and shapes were checked while reading, and groups have distinct names");
-    Ok((set, scale.axis()))
+    let units: HashSet<&String> =
+        table.files.iter().filter_map(|rows| rows.key_columns.unit.as_ref()).collect();
+    let named_unit = units.iter().next().map(|&unit| unit.clone());
+    let is_given = scale.axis().origin.is_none();
+    let named_unit = named_unit.filter(|_| is_given && units.len() == 1);
+    Ok((set, TimeAxis { named_unit, ..scale.axis() }))
 }
 
 /// All files' rows, addressed by (file, row).
@@ -327,11 +332,16 @@ fn check_same_layout(files: &[Rows]) -> Result<(), DataErrors> {
             None => "no series column",
         };
         let kinds = [(series(rows), series(first)), (rows.times.kind(), first.times.kind())];
+        let units = [rows, first].map(|rows| rows.key_columns.unit.clone());
         let place = Place::file(&rows.file);
         if !missing.is_empty() || !extra.is_empty() {
             collector.push(place.problem(Problem::OtherVariables { other, missing, extra }))?;
         } else if let Some((found, expected)) = kinds.into_iter().find(|(a, b)| a != b) {
             collector.push(place.problem(Problem::OtherLayout { other, found, expected }))?;
+        } else if let [Some(found), Some(expected)] = units
+            && found != expected
+        {
+            collector.push(place.problem(Problem::OtherUnit { other, found, expected }))?;
         }
     }
     collector.finish()

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::time::{TimeAxis, TimeUnit, basic_date, parse_timestamp};
+use crate::dates::{basic_date, parse_timestamp, read_date};
+use crate::time::{TimeAxis, TimeUnit};
 
 /// Why a text is no time of the data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,12 +79,12 @@ const UNITS: [(&[&str], f64); 8] = [
 impl TimeAxis {
     /// Plain numbers, in a unit that only the user knows.
     pub fn given() -> Self {
-        Self { unit: TimeUnit::Given, origin: None }
+        Self { unit: TimeUnit::Given, origin: None, named_unit: None }
     }
 
     /// Dates, counted in a unit from an instant on, which is written as in ISO-8601.
     pub fn dated(unit: TimeUnit, origin: &str) -> Self {
-        Self { unit, origin: Some(origin.to_owned()) }
+        Self { unit, origin: Some(origin.to_owned()), named_unit: None }
     }
 
     /// Whether times were written as dates.
@@ -115,23 +116,17 @@ impl TimeAxis {
                 None => Err(ClockProblem::NotATime { text: owned() }),
             };
         };
-        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        let basic = number.filter(|_| is_digits && text.len() == 8).and_then(basic_date);
-        if let Some(stamp) = basic.or_else(|| parse_timestamp(text)) {
-            return Ok(self.count(stamp, origin));
-        }
-        match number {
-            Some(_) if is_digits && text.len() == 4 => Err(ClockProblem::YearOrNumber {
-                text: owned(),
-                unit: self.unit,
-                origin: self.time_text(0.0),
-            }),
-            Some(number) => Ok(number),
-            None => Err(ClockProblem::NotADate {
-                text: owned(),
-                example: self.time_text(0.0),
-                unit: self.unit,
-            }),
+        let n_digits = text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text.len());
+        let (unit, first) = (self.unit, self.time_text(0.0));
+        let Some(number) = number else {
+            let date = read_date(text).map(|stamp| self.count(stamp, origin));
+            let problem = || ClockProblem::NotADate { text: owned(), example: first, unit };
+            return date.ok_or_else(problem);
+        };
+        match (n_digits, basic_date(number)) {
+            (Some(8), Some(stamp)) => Ok(self.count(stamp, origin)),
+            (Some(4), _) => Err(ClockProblem::YearOrNumber { text: owned(), unit, origin: first }),
+            _ => Ok(number),
         }
     }
 
@@ -224,7 +219,7 @@ impl TimeAxis {
 
 /// Whether arithmetic would be made of a date: 2000-01-01, 2000-1, 31.12.1999, 12/31/1999.
 fn looks_like_a_date(text: &str) -> bool {
-    if parse_timestamp(text).is_some() {
+    if read_date(text).is_some() {
         return true;
     }
     let day = text.split(['T', ' ']).next().unwrap_or_default();
@@ -250,7 +245,12 @@ mod tests {
     fn dates_are_counted_as_those_of_the_data_are() {
         assert_eq!(days().read_time("1960-01-01"), Ok(365.0));
         assert_eq!(days().read_time(" 1959-01-02T12:00 "), Ok(1.5));
-        assert_eq!(days().read_time("19600101"), Ok(365.0));
+        for text in ["19600101", "1960Q1", "Jan 1960", "1960-1-1", "1.1.1960"] {
+            assert_eq!(days().read_time(text), Ok(365.0), "{text}");
+        }
+        assert_eq!(days().read_time("31.1.1959"), Ok(30.0));
+        // The second of January or the first of February: nobody knows.
+        assert!(days().read_time("1.2.1959").is_err());
         assert_eq!(days().read_time("-2.5"), Ok(-2.5));
     }
 
@@ -266,8 +266,8 @@ mod tests {
             "`2000` may be a year or a number of days since 1959-01-01: write 2000-01-01, or 2000.0"
         );
         assert_eq!(
-            refused(days(), "2000-1-1"),
-            "`2000-1-1` is no date such as 1959-01-01, which is what the times of the data are, and no number of \
+            refused(days(), "2000-1-32"),
+            "`2000-1-32` is no date such as 1959-01-01, which is what the times of the data are, and no number of \
              days since then"
         );
         for text in ["2000-1-1", "2000-1", "31.12.1999", "12/31/1999", "2000-01-01T10:00"] {

@@ -5,6 +5,7 @@ mod attributes;
 use std::fmt::Write as _;
 
 use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
+use driftgraph_text::escaped;
 use serde_json::{Map, Value, json};
 
 use crate::table::{Column, Table};
@@ -119,6 +120,53 @@ pub fn edge_table(names: &[String], edges: &[LearnedEdge]) -> Table {
     table
 }
 
+/// Reads edges back from the table that [`edge_table`] makes; what it does not know is passed over.
+pub(crate) fn read_edge_table(bytes: &[u8], names: &[String]) -> Result<Vec<LearnedEdge>, String> {
+    let mut reader = csv::Reader::from_reader(bytes);
+    let header = reader.headers().map_err(|error| error.to_string())?.clone();
+    let mut edges = Vec::new();
+    for row in reader.records() {
+        let row = row.map_err(|error| error.to_string())?;
+        let mut edge = LearnedEdge::default();
+        let mut ends = [None; 2];
+        for (column, cell) in header.iter().zip(&row) {
+            let number = || cell.parse::<f64>().ok().filter(|value| !value.is_nan());
+            match column {
+                "source" => ends[0] = names.iter().position(|name| name == cell),
+                "target" => ends[1] = names.iter().position(|name| name == cell),
+                "score" => edge.score = number().ok_or("an edge has no score")?,
+                "sign" => edge.sign = sign_of(cell),
+                column => {
+                    if let Some((_, set)) = READ_BACK.iter().find(|(name, _)| *name == column) {
+                        set(&mut edge, number());
+                    }
+                }
+            }
+        }
+        let [Some(source), Some(target)] = ends else {
+            return Err("an edge names a variable that run.json does not have".to_owned());
+        };
+        edges.push(LearnedEdge { source, target, ..edge });
+    }
+    Ok(edges)
+}
+
+fn sign_of(word: &str) -> Option<Sign> {
+    [Sign::Positive, Sign::Negative, Sign::Mixed]
+        .into_iter()
+        .find(|sign| sign_word(Some(*sign)) == word)
+}
+
+/// Columns that methods without a model write.
+type ReadBack = (&'static str, fn(&mut LearnedEdge, Option<f64>));
+const READ_BACK: [ReadBack; 5] = [
+    ("probability", |edge, value| edge.probability = value),
+    ("probability_lagged", |edge, value| edge.probability_lagged = value),
+    ("probability_instantaneous", |edge, value| edge.probability_instantaneous = value),
+    ("effect", |edge, value| edge.effect = value),
+    ("strength", |edge, value| edge.strength = value),
+];
+
 fn edge_table_text(names: &[String], edges: &[LearnedEdge]) -> String {
     let mut out = Vec::new();
     let written = edge_table(names, edges).write(&mut out, crate::table::TableFormat::Csv);
@@ -186,25 +234,6 @@ fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
     out
 }
 
-fn xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            // Characters that XML forbids.
-            other if other.is_control() || matches!(other, '\u{FFFE}' | '\u{FFFF}') => {
-                out.push('\u{FFFD}');
-            }
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 /// XML knows infinities by the names of XML Schema.
 fn xml_number(number: f64) -> String {
     match number {
@@ -247,7 +276,7 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
         let _ = writeln!(
             out,
             "    <node id=\"n{idx}\"><data key=\"label\">{}</data></node>",
-            xml(name)
+            escaped(name)
         );
     }
     for (idx, edge) in edges.iter().enumerate() {
@@ -281,7 +310,7 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
     }
     out.push_str("    </attributes>\n    <nodes>\n");
     for (idx, name) in names.iter().enumerate() {
-        let _ = writeln!(out, "      <node id=\"{idx}\" label=\"{}\"/>", xml(name));
+        let _ = writeln!(out, "      <node id=\"{idx}\" label=\"{}\"/>", escaped(name));
     }
     out.push_str("    </nodes>\n    <edges>\n");
     for (idx, (edge, weight)) in edges.iter().zip(weights(edges)).enumerate() {

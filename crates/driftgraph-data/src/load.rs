@@ -6,12 +6,14 @@ use driftgraph_core::{SeriesSet, SignatureGraph};
 
 use crate::assemble::assemble;
 use crate::error::{Collector, DataErrors, Place};
+use crate::formats::{FileContent, format_of};
+use crate::guesses;
+use crate::options::ReadOptions;
 use crate::problem::Problem;
-use crate::roles::ReadOptions;
-use crate::rows::{KeyColumns, Rows};
-use crate::source::{self, Format};
+use crate::rows::KeyColumns;
+use crate::source;
 use crate::time::TimeAxis;
-use crate::{csv_table, npz};
+use crate::time_names::TimeName;
 
 /// What was read, and what was noticed on the way.
 #[derive(Debug, Clone)]
@@ -51,8 +53,14 @@ pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErro
     // Every file is looked at before giving up, so that all problems are reported at once.
     let mut collector = Collector::default();
     for file in &files {
-        match read_file(file, options, &mut notices) {
-            Ok((rows, graph)) => {
+        match read_file(file, options) {
+            Ok((mut rows, graph)) => {
+                for notice in std::mem::take(&mut rows.notices) {
+                    // What was found in many files is told once.
+                    if !notices.contains(&notice) {
+                        notices.push(notice);
+                    }
+                }
                 tables.push(rows);
                 truth = truth.or(graph);
             }
@@ -66,45 +74,42 @@ pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErro
     collector.finish()?;
     let key_columns = tables[0].key_columns.clone();
     let (data, time_axis) = assemble(tables, options, &mut notices)?;
-    let KeyColumns { time: time_column, series: series_column, has_basic_dates } = key_columns;
-    if let Some(column) = time_column.as_ref().filter(|_| has_basic_dates) {
-        notices.push(format!("times in `{column}` such as 20260131 were read as dates"));
+    let KeyColumns { time: time_column, series: series_column, .. } = key_columns;
+    let is_likely =
+        |column: &&String| TimeName::of(column).is_some_and(|name| name.is_likely_only());
+    if let Some(column) = time_column.as_ref().filter(is_likely).filter(|_| options.time.is_none())
+    {
+        notices.push(format!("`{column}` was taken as time, by its name; `--time` overrules"));
+    }
+    if options.even_steps {
+        notices.push(
+            "rows were taken as equally spaced in time, and counted: 0, 1, 2, ...".to_owned(),
+        );
     }
     Ok(Loaded { data, time_axis, truth, files, time_column, series_column, notices })
 }
 
-/// Reads a file; a column of row numbers that is named like a series column is left out.
-fn read_file(
-    path: &Path,
-    options: &ReadOptions,
-    notices: &mut Vec<String>,
-) -> Result<(Rows, Option<SignatureGraph>), DataErrors> {
-    let (rows, graph) = read_format(path, options)?;
-    let Some(column) = rows.row_numbers().filter(|_| options.series.is_none()) else {
-        return Ok((rows, graph));
-    };
-    notices.push(format!(
-        "`{column}` of `{}` has another number in every row, so it was left out as a row number",
-        path.display(),
-    ));
-    let mut without = options.clone();
-    without.ignore.push(column.to_owned());
-    read_format(path, &without)
-}
-
-fn read_format(
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<(Rows, Option<SignatureGraph>), DataErrors> {
-    match source::format_of(path) {
-        _ if !path.exists() => Err(Place::file(path).problem(Problem::NotFound).into()),
-        Some(Format::Text { separator }) => Ok((csv_table::read(path, separator, options)?, None)),
-        Some(Format::Npz) => npz::read(path, options),
-        #[cfg(feature = "parquet")]
-        Some(Format::Parquet) => Ok((crate::parquet_table::read(path, options)?, None)),
-        #[cfg(not(feature = "parquet"))]
-        Some(Format::Parquet) => Err(Place::file(path).problem(Problem::ParquetNotBuiltIn).into()),
-        None => Err(Place::file(path).problem(Problem::UnknownFormat).into()),
+/// Reads a file as the user said, and where that fails, or makes no sense, by guesses, which are told.
+fn read_file(path: &Path, said: &ReadOptions) -> Result<FileContent, DataErrors> {
+    if !path.exists() {
+        return Err(Place::file(path).problem(Problem::NotFound).into());
+    }
+    let unknown = || Place::file(path).problem(Problem::UnknownFormat);
+    let format = format_of(path).ok_or_else(unknown)?;
+    let (mut options, mut told) = (said.clone(), Vec::new());
+    loop {
+        let guess = match format.read(path, &options) {
+            Ok((mut rows, graph)) => match guesses::row_numbers(&rows, &options) {
+                Some(guess) => guess,
+                None => {
+                    rows.notices.splice(0..0, told);
+                    return Ok((rows, graph));
+                }
+            },
+            Err(errors) => format.guess(path, errors, &options)?,
+        };
+        options = guess.options;
+        told.push(guess.notice);
     }
 }
 
@@ -113,15 +118,7 @@ fn read_format(
 /// For those who ask which column is which before anything else is certain: a table with other problems still has
 /// columns.
 pub fn column_names(path: &Path, options: &ReadOptions) -> Vec<String> {
-    match source::format_of(path) {
-        Some(Format::Text { separator }) => {
-            let table = csv_table::Table::open(path, separator, options.max_bytes);
-            table.and_then(|mut table| table.header()).unwrap_or_default()
-        }
-        #[cfg(feature = "parquet")]
-        Some(Format::Parquet) => crate::parquet_table::column_names(path, options),
-        _ => Vec::new(),
-    }
+    format_of(path).map_or_else(Vec::new, |format| format.column_names(path, options))
 }
 
 #[cfg(test)]

@@ -9,18 +9,18 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use crate::error::{Collector, DataError, DataErrors, Place};
+use crate::formats::FileContent;
 use crate::npy::Header;
+use crate::numbers::NumberStyle;
+use crate::options::ReadOptions;
 use crate::problem::Problem;
-use crate::roles::{self, ReadOptions};
+use crate::roles;
 use crate::rows::{KeyColumns, NameColumn, Rows, check_row_count};
 use crate::source::{self, Limited};
 use crate::time::RawTimes;
 
 /// Reads an archive; `mask` is true where a cell was observed, `graph` has sources in its rows.
-pub(crate) fn read(
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<(Rows, Option<SignatureGraph>), DataErrors> {
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<FileContent, DataErrors> {
     let mut archive = Archive::open(path, options.max_bytes)?;
     let shape = archive.shape_of_x()?;
     let mut values = archive.numbers("x", &[shape.as_x()])?;
@@ -33,7 +33,8 @@ pub(crate) fn read(
             }
         }
     }
-    let times = archive.times(&shape)?;
+    NumberStyle::new(options).remove_missing(&mut values);
+    let times = archive.times(&shape, options.even_steps)?;
     let names = archive.names(shape.n_variables)?;
     let graph = archive.graph(shape.n_variables)?;
     let rows = rows_of_arrays(path, &shape, &times, &values, &names)?;
@@ -143,8 +144,14 @@ impl<'a> Archive<'a> {
         }
     }
 
-    fn times(&mut self, shape: &Shape) -> Result<Vec<f64>, DataError> {
+    fn times(&mut self, shape: &Shape, is_even: bool) -> Result<Vec<f64>, DataError> {
         let (n_series, n_times) = (shape.n_series as u64, shape.n_times as u64);
+        if is_even && !self.has("t") {
+            return Ok((0..shape.n_times)
+                .map(|row| row as f64)
+                .collect::<Vec<_>>()
+                .repeat(shape.n_series));
+        }
         let times = self.numbers("t", &[vec![n_times], vec![n_series, n_times]])?;
         // One vector of times serves all series.
         Ok(if times.len() == shape.n_times && shape.n_series != 1 {
@@ -228,6 +235,7 @@ fn rows_of_arrays(
         times: RawTimes::Numbers(kept_times),
         values: kept_values,
         lines,
+        notices: Vec::new(),
     })
 }
 

@@ -1,10 +1,7 @@
 //! Parquet files, by the same rules of columns as tables of text.
 
-use std::cell::Cell;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
-use std::sync::Once;
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -13,23 +10,20 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::csv_table::parse_number;
+use crate::decoding::{decoded, without_panics};
 use crate::error::{Collector, DataError, DataErrors, Place};
+use crate::numbers::NumberStyle;
+use crate::options::ReadOptions;
 use crate::problem::Problem;
-use crate::roles::{self, ReadOptions, Roles};
-use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count};
+use crate::roles::{self, Roles};
+use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count, even_times};
 use crate::source;
 use crate::time::{RawTimes, TimeColumn, whole_numbers};
 
 /// Reads a whole file.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Rows, DataErrors> {
     let file = source::open(path, options.max_bytes)?;
-    // The decoder panics on some damaged files; to the user these are damaged files.
-    let result = without_panics(|| Table::open(path, file, options)?.read(options));
-    result.unwrap_or_else(|| {
-        let reason = "the decoder gave up".to_owned();
-        Err(Place::file(path).problem(Problem::Damaged { reason }).into())
-    })
+    decoded(path, || Table::open(path, file, options)?.read(options))
 }
 
 /// Names of the columns; none where the file cannot be read.
@@ -39,34 +33,16 @@ pub(crate) fn column_names(path: &Path, options: &ReadOptions) -> Vec<String> {
     table.and_then(Result::ok).unwrap_or_default()
 }
 
-thread_local! {
-    /// Whether this thread is in the decoder, whose panics are told as damage of the file.
-    static DECODING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// The result of some work, or `None` if it panicked; the panic itself is not told.
-fn without_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        let usual = take_hook();
-        set_hook(Box::new(move |panic| {
-            if !DECODING.get() {
-                usual(panic);
-            }
-        }));
-    });
-    DECODING.set(true);
-    let result = catch_unwind(AssertUnwindSafe(work));
-    DECODING.set(false);
-    result.ok()
-}
-
 struct Table<'a> {
     path: &'a Path,
     reader: SerializedFileReader<File>,
     columns: Vec<String>,
     n_rows: usize,
+    style: NumberStyle,
 }
+
+/// Times, and a sentence on how they were read where that is not obvious.
+type TimesAndNotice = (RawTimes, Option<String>);
 
 impl<'a> Table<'a> {
     fn open(path: &'a Path, file: File, options: &ReadOptions) -> Result<Self, DataError> {
@@ -95,7 +71,13 @@ impl<'a> Table<'a> {
             return Err(Place::file(path).problem(Problem::NoRows));
         }
         check_row_count(n_rows as usize).map_err(|problem| Place::file(path).problem(problem))?;
-        Ok(Self { path, reader, columns, n_rows: n_rows as usize })
+        Ok(Self {
+            path,
+            reader,
+            columns,
+            n_rows: n_rows as usize,
+            style: NumberStyle::new(options),
+        })
     }
 
     fn read(&self, options: &ReadOptions) -> Result<Rows, DataErrors> {
@@ -103,29 +85,35 @@ impl<'a> Table<'a> {
             .map_err(|problem| Place::file(self.path).problem(problem))?;
         let lines = (1..=self.n_rows as u32).collect();
         let file = self.path.to_owned();
-        let (Roles::Wide { time, series, .. } | Roles::Long { time, series, .. }) = roles;
-        let (times, has_basic_dates) = self.times(time)?;
-        let key_columns =
-            KeyColumns { has_basic_dates, ..KeyColumns::new(&self.columns, time, series) };
+        let key_columns = KeyColumns::new(&self.columns, roles.time(), roles.series());
+        let series = roles.series().map(|column| self.names(column)).transpose()?;
         match roles {
-            Roles::Wide { series, variables, .. } => Ok(Rows {
-                file,
-                key_columns,
-                series: series.map(|column| self.names(column)).transpose()?,
-                times,
-                values: self.matrix(&variables)?,
-                variables: variables.iter().map(|&idx| self.columns[idx].clone()).collect(),
-                lines,
-            }),
-            Roles::Long { series, variable, value, .. } => {
+            Roles::Wide { time, variables, .. } => {
+                let (times, notice) = self.times(time, &[series.as_ref()], options)?;
+                Ok(Rows {
+                    file,
+                    key_columns,
+                    series,
+                    times,
+                    values: self.matrix(&variables)?,
+                    variables: variables.iter().map(|&idx| self.columns[idx].clone()).collect(),
+                    lines,
+                    notices: notice.into_iter().collect(),
+                })
+            }
+            Roles::Long { time, variable, value, .. } => {
+                let variables = self.names(variable)?;
+                let names = [series.as_ref(), Some(&variables)];
+                let (times, notice) = self.times(time, &names, options)?;
                 let rows = LongRows {
                     file,
                     key_columns,
-                    series: series.map(|column| self.names(column)).transpose()?,
+                    series,
                     times,
-                    variables: self.names(variable)?,
+                    variables,
                     values: self.matrix(&[value])?,
                     lines,
+                    notices: notice.into_iter().collect(),
                 };
                 Ok(rows.pivot(options)?)
             }
@@ -138,7 +126,10 @@ impl<'a> Table<'a> {
         let mut collector = Collector::default();
         for (position, &column) in variables.iter().enumerate() {
             let numbers = match self.column(column)? {
-                Cells::Numbers(numbers) => numbers,
+                Cells::Numbers(mut numbers) => {
+                    self.style.remove_missing(&mut numbers);
+                    numbers
+                }
                 Cells::Texts(texts) => self.numbers_of_texts(column, &texts, &mut collector)?,
                 Cells::Timestamps(_) => {
                     let problem = Problem::ColumnType { found: "date".to_owned() };
@@ -160,11 +151,11 @@ impl<'a> Table<'a> {
     }
 
     /// Only a column of whole numbers may hold dates in basic form.
-    fn dates_or_numbers(&self, column: usize, numbers: Vec<f64>) -> (RawTimes, bool) {
+    fn dates_or_numbers(&self, column: usize, numbers: Vec<f64>) -> TimesAndNotice {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         match schema.column(column).physical_type() {
             PhysicalType::INT32 | PhysicalType::INT64 => whole_numbers(numbers),
-            _ => (RawTimes::Numbers(numbers), false),
+            _ => (RawTimes::Numbers(numbers), None),
         }
     }
 
@@ -176,7 +167,7 @@ impl<'a> Table<'a> {
     ) -> Result<Vec<f64>, DataErrors> {
         let mut numbers = Vec::with_capacity(texts.len());
         for (row, text) in texts.iter().enumerate() {
-            match parse_number(text.as_deref().unwrap_or_default().trim()) {
+            match self.style.parse(text.as_deref().unwrap_or_default().trim()) {
                 Ok(number) => numbers.push(number),
                 Err(problem) => {
                     collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
@@ -213,8 +204,14 @@ impl<'a> Table<'a> {
         Ok(names)
     }
 
-    /// Times, and whether they are dates in basic form.
-    fn times(&self, column: usize) -> Result<(RawTimes, bool), DataErrors> {
+    /// Times, counted for each combination of names where no column holds them.
+    fn times(
+        &self,
+        column: Option<usize>,
+        names: &[Option<&NameColumn>],
+        options: &ReadOptions,
+    ) -> Result<TimesAndNotice, DataErrors> {
+        let Some(column) = column else { return Ok((even_times(self.n_rows, names), None)) };
         let mut collector = Collector::default();
         let empty = |row: usize, collector: &mut Collector| {
             collector.push(
@@ -239,16 +236,20 @@ impl<'a> Table<'a> {
                 for (row, _) in stamps.iter().enumerate().filter(|(_, stamp)| stamp.is_none()) {
                     empty(row, &mut collector)?;
                 }
-                (RawTimes::Timestamps(stamps.into_iter().flatten().collect()), false)
+                (RawTimes::Timestamps(stamps.into_iter().flatten().collect()), None)
             }
             Cells::Texts(texts) => {
                 let mut times = TimeColumn::default();
                 for (row, text) in texts.iter().enumerate() {
-                    if let Err(problem) = times.push(text.as_deref().unwrap_or_default().trim()) {
+                    let text = text.as_deref().unwrap_or_default().trim();
+                    if let Err(problem) = times.push(text, &self.style) {
                         collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
                     }
                 }
-                times.finish()
+                std::mem::take(&mut collector).finish()?;
+                times.finish(options.date_order).map_err(|(row, problem)| {
+                    self.place(column).row(row as u64 + 1).problem(problem)
+                })?
             }
         };
         collector.finish()?;

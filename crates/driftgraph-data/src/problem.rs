@@ -1,6 +1,7 @@
 //! What can be wrong with a file, in the user's words, and what to do about it.
 
-use crate::words::list;
+use crate::formats::readable;
+use crate::message_text::list;
 
 /// One thing that is wrong, in the user's words.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -19,16 +20,11 @@ pub enum Problem {
         reason: String,
     },
     /// A folder without a table.
-    #[error("the folder holds no table (.csv, .tsv, .txt, .parquet or .npz)")]
+    #[error("the folder holds no table: {}", readable())]
     EmptyFolder,
     /// A file name whose ending says nothing.
-    #[error(
-        "the ending of the file name is not one of .csv, .tsv, .txt (also with .gz), .parquet, .npz"
-    )]
+    #[error("the ending of the file name is not one of {}", readable())]
     UnknownFormat,
-    /// Parquet without the feature that reads it.
-    #[error("this build cannot read Parquet files")]
-    ParquetNotBuiltIn,
     /// More bytes than allowed, on disk or after decompression.
     #[error("the file holds more than {limit} bytes")]
     TooLarge {
@@ -92,6 +88,64 @@ pub enum Problem {
         /// Whether the names of the columns look like times.
         looks_transposed: bool,
     },
+    /// Names of variables in the first column and times in the header.
+    #[error(
+        "the names of the columns look like times ({}), and the first column holds names ({})",
+        list(times),
+        list(names)
+    )]
+    LooksTransposed {
+        /// Some names of columns.
+        times: Vec<String>,
+        /// Some cells of the first column.
+        names: Vec<String>,
+    },
+    /// A table to be turned on its side whose header holds no times.
+    #[error("the header does not hold times that grow; it holds {}", list(columns))]
+    NoTimesInHeader {
+        /// What is there.
+        columns: Vec<String>,
+    },
+    /// A column with a time's name in a table whose rows are said to be equally spaced.
+    #[error("`{name}` seems to hold the time, but equal steps were asked for")]
+    TimeAndEvenSteps {
+        /// The column.
+        name: String,
+    },
+    /// Dates of which the day may be the month.
+    #[error("`{text}` may be {} or {}, and no other date in the column decides", readings[0], readings[1])]
+    DateOrder {
+        /// The cell.
+        text: String,
+        /// With the day first, and with the month first.
+        readings: [String; 2],
+    },
+    /// A number whose comma may stand before decimals or between thousands.
+    #[error("`{text}` may be {} or {}, and no other number in the table decides", readings[0], readings[1])]
+    Decimals {
+        /// The cell.
+        text: String,
+        /// With decimals after a point, and after a comma.
+        readings: [String; 2],
+    },
+    /// A sheet that is not there.
+    #[error("there is no sheet `{name}`; the sheets are {}", list(sheets))]
+    NoSuchSheet {
+        /// The name asked for.
+        name: String,
+        /// What is there.
+        sheets: Vec<String>,
+    },
+    /// Files whose times are in different units.
+    #[error("times are in `{found}` here and in `{expected}` in `{other}`")]
+    OtherUnit {
+        /// The file compared with.
+        other: String,
+        /// The unit here.
+        found: String,
+        /// The unit there.
+        expected: String,
+    },
     /// Nothing but times and names of series.
     #[error("no column holds a variable")]
     NoVariables,
@@ -116,7 +170,7 @@ pub enum Problem {
         text: String,
     },
     /// A cell of the time column that is neither number nor date.
-    #[error("`{text}` is neither a number nor an ISO-8601 time")]
+    #[error("`{text}` is neither a number nor a date")]
     NotATime {
         /// The cell.
         text: String,
@@ -311,31 +365,49 @@ impl Problem {
             Self::TimeGoesBack { label: Some(label), .. }
             | Self::DuplicateTime { label: Some(label), .. } => return Some(label_hint(label)),
             Self::TooLarge { .. } => "raise the limit with `--max-bytes N`, or split the file",
-            Self::UnknownFormat => "save the table as CSV (in a spreadsheet: \"CSV UTF-8\")",
-            Self::NotUtf8 => "save the table as UTF-8 (in a spreadsheet: \"CSV UTF-8\")",
+            Self::UnknownFormat => "save the table as CSV or as a spreadsheet",
+            Self::NotUtf8 => {
+                "name the encoding with `--encoding utf-16` or `latin-1`, or save the table as UTF-8"
+            }
             Self::Damaged { .. } => "copy or download the file again",
             Self::NoHeader => "add a first row with names, such as `time,x1,x2`",
             Self::EmptyName { .. } => {
-                "name every column, or remove it: pandas writes a nameless first column unless told \
-                 `index=False`, spreadsheets an empty last one after a stray separator"
+                "name every column, or remove it: spreadsheets write an empty last one after a stray separator"
             }
             Self::DuplicateName { .. } => "give every column its own name",
-            Self::NoTimeColumn { looks_transposed: true, .. } => {
-                "the table looks transposed: variables belong in columns, times in rows"
+            Self::LooksTransposed { .. } => {
+                "pass `--transpose` if the times are in the header and the variables in rows"
             }
-            Self::NoTimeColumn { .. } => "name the column with `--time COLUMN`",
+            Self::NoTimeColumn { looks_transposed: true, .. } => {
+                "name the column with `--time COLUMN`; if the names of the columns are times, pass `--transpose`"
+            }
+            Self::NoTimeColumn { .. } => {
+                "name the column with `--time COLUMN`, or pass `--even-steps` if the rows are equally spaced in time"
+            }
+            Self::NoTimesInHeader { .. } => {
+                "the first row of a transposed table is, for example, `gene,0,10,20` or `gene,t=0,t=10,t=20`"
+            }
+            Self::TimeAndEvenSteps { name } => {
+                return Some(format!(
+                    "leave out `--even-steps`, or the column with `--ignore {name}`"
+                ));
+            }
+            Self::DateOrder { .. } => "pass `--date-order day-first` or `--date-order month-first`",
+            Self::Decimals { .. } => "pass `--decimal point` or `--decimal comma`",
+            Self::NoSuchSheet { .. } => "name one of them with `--sheet NAME`",
+            Self::OtherUnit { .. } => "bring the times of all files to one unit",
             Self::NoVariables => "choose columns with `--variables A,B,C`",
             Self::Ragged { .. } => "check for a stray separator, or a missing cell at the end",
             Self::NotANumber { text } if looks_like_decimal_comma(text) => {
-                "write decimals with a point: 1.5, not 1,5"
+                "write all decimals with a point, or all with a comma; `--decimal comma` or `--decimal point` says which"
             }
             Self::NotANumber { .. } => {
-                "leave missing cells empty (or NA, NaN, null); drop a column of text with \
-                 `--ignore COLUMN`, or make it the series with `--series COLUMN`"
+                "leave missing cells empty, or say which words mean that with `--missing WORD`; drop a column of \
+                 text with `--ignore COLUMN`, or make it the series with `--series COLUMN`"
             }
             Self::Infinite { .. } => "leave the cell empty if it was not measured",
             Self::NotATime { .. } | Self::MixedTimes { .. } => {
-                "use numbers throughout, or dates such as 2026-01-31 or 2026-01-31T12:30:00Z"
+                "use numbers throughout, or dates of one form, such as 2026-01-31 or 2026-01-31T12:30:00Z"
             }
             Self::EmptyCell { .. } => "fill in the cell, or delete the row",
             Self::OpenQuote => "close it, or double it (\"\") if it is part of the text",

@@ -67,6 +67,11 @@ impl<R: BufRead> Records<R> {
         self.first_line
     }
 
+    /// The separator, once a row was read.
+    pub(crate) fn separator(&self) -> Option<u8> {
+        self.separator
+    }
+
     /// Number of cells of the row.
     pub(crate) fn len(&self) -> usize {
         self.cells.len()

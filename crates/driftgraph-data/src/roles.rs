@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use crate::cells::NAMELESS_FIRST;
+pub(crate) use crate::options::ReadOptions;
 use crate::problem::Problem;
+use crate::time_names::{TimeLabels, TimeName};
 
-/// Names of a time column, most telling first; case does not matter. `time_` is written where a variable is named `time`.
-const TIME_NAMES: [&str; 6] = ["time_", "time", "timestamp", "datetime", "date", "t"];
 /// Names of a series column, most telling first; case does not matter.
 ///
 /// Each names what was measured, not a measurement; `run` and `unit` come late, `id` last, since it may count rows.
@@ -35,69 +36,27 @@ const SERIES_NAMES: [&str; 19] = [
 /// How pandas names an index that it saves as a column: row numbers, not measurements.
 const PANDAS_INDEX: &str = "__index_level_";
 
-/// What the user said about the files.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub struct ReadOptions {
-    /// The time column, if its name is not an obvious one.
-    pub time: Option<String>,
-    /// The series column, if its name is not an obvious one.
-    pub series: Option<String>,
-    /// The variables to keep, in this order; all when empty.
-    pub variables: Vec<String>,
-    /// Columns to leave out.
-    pub ignore: Vec<String>,
-    /// What to do with several rows of one series and time.
-    pub duplicates: Duplicates,
-    /// Most bytes to read from one file, after decompression.
-    pub max_bytes: u64,
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self {
-            time: None,
-            series: None,
-            variables: Vec::new(),
-            ignore: Vec::new(),
-            duplicates: Duplicates::Error,
-            max_bytes: 4 << 30,
-        }
-    }
-}
-
-/// What to do with several rows of one series and time; cells are treated one by one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Duplicates {
-    /// Refuse the file.
-    Error,
-    /// The mean of the values present.
-    Mean,
-    /// The first value present.
-    First,
-    /// The last value present.
-    Last,
-}
-
-impl Duplicates {
-    /// The word it is asked for with.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Mean => "mean",
-            Self::First => "first",
-            Self::Last => "last",
-        }
-    }
-}
-
 /// Positions of the columns in a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Roles {
     /// One column per variable.
-    Wide { time: usize, series: Option<usize>, variables: Vec<usize> },
+    Wide { time: Option<usize>, series: Option<usize>, variables: Vec<usize> },
     /// One row per cell: `series,time,variable,value`.
-    Long { time: usize, series: Option<usize>, variable: usize, value: usize },
+    Long { time: Option<usize>, series: Option<usize>, variable: usize, value: usize },
+}
+
+impl Roles {
+    /// The time column; none where rows are equally spaced.
+    pub(crate) fn time(&self) -> Option<usize> {
+        let (Self::Wide { time, .. } | Self::Long { time, .. }) = self;
+        *time
+    }
+
+    /// The series column.
+    pub(crate) fn series(&self) -> Option<usize> {
+        let (Self::Wide { series, .. } | Self::Long { series, .. }) = self;
+        *series
+    }
 }
 
 /// Decides the role of every column from its name and what the user said.
@@ -119,33 +78,62 @@ pub(crate) fn assign(columns: &[String], options: &ReadOptions) -> Result<Roles,
         ignored = options.ignore.iter().map(find).collect::<Result<_, _>>()?;
         asked = options.variables.iter().map(find).collect::<Result<_, _>>()?;
     }
-    let guess = |names: &[&str]| {
-        let mut found = names.iter().filter_map(|name| position_of(columns, name));
-        found.find(|idx| !ignored.contains(idx) && !asked.contains(idx))
-    };
+    let is_free = |idx: &usize| !ignored.contains(idx) && !asked.contains(idx);
     let time = match &options.time {
-        Some(name) => find(name)?,
-        None => guess(&TIME_NAMES).ok_or_else(|| no_time_column(columns))?,
+        Some(name) => Some(find(name)?),
+        None => named_like_time(columns, is_free),
+    };
+    let time = match time {
+        Some(idx) if options.even_steps => {
+            return Err(Problem::TimeAndEvenSteps { name: columns[idx].clone() });
+        }
+        None if !options.even_steps => return Err(no_time_column(columns)),
+        time => time,
     };
     let series = match &options.series {
         Some(name) => Some(find(name)?),
         None => {
-            guess(&SERIES_NAMES).filter(|&idx| idx != time && !is_ignored(&columns[idx], options))
+            let mut found = SERIES_NAMES.iter().filter_map(|name| position_of(columns, name));
+            let found = found.find(is_free);
+            found.filter(|idx| Some(*idx) != time && !is_ignored(&columns[*idx], options))
         }
     };
-    let chosen = [time].into_iter().chain(series).chain(asked.clone()).chain(ignored.clone());
+    let chosen = time.into_iter().chain(series).chain(asked.clone()).chain(ignored.clone());
     check_named_once(columns, chosen)?;
     if let Some((variable, value)) = long {
         return Ok(Roles::Long { time, series, variable, value });
     }
-    let taken: HashSet<usize> = [time].into_iter().chain(series).chain(ignored).collect();
-    let rest = (0..columns.len())
-        .filter(|idx| !taken.contains(idx) && !columns[*idx].starts_with(PANDAS_INDEX));
+    let taken: HashSet<usize> = time.into_iter().chain(series).chain(ignored).collect();
+    let rest = (0..columns.len()).filter(|idx| !taken.contains(idx) && !is_index(&columns[*idx]));
     let variables = if asked.is_empty() { rest.collect() } else { asked };
     if variables.is_empty() {
         return Err(Problem::NoVariables);
     }
     Ok(Roles::Wide { time, series, variables })
+}
+
+/// Whether a column has the name of an index: row numbers, not measurements.
+pub(crate) fn is_index(name: &str) -> bool {
+    name.starts_with(PANDAS_INDEX) || name == NAMELESS_FIRST
+}
+
+/// The free column whose name says most about time.
+fn named_like_time(columns: &[String], is_free: impl Fn(&usize) -> bool) -> Option<usize> {
+    let ranked = (0..columns.len()).filter(is_free).filter_map(|idx| {
+        let name = TimeName::of(&columns[idx])?;
+        Some((name.rank, idx))
+    });
+    ranked.min().map(|(_, idx)| idx)
+}
+
+/// The columns of time and series that names give away, for tables that are not files.
+pub fn key_columns_by_name(columns: &[String]) -> [Option<usize>; 2] {
+    [named_like_time(columns, |_| true), series_by_name(columns)]
+}
+
+/// The series column that a name gives away, whatever else the table holds.
+pub(crate) fn series_by_name(columns: &[String]) -> Option<usize> {
+    SERIES_NAMES.iter().find_map(|name| position_of(columns, name))
 }
 
 /// Which of the variables found in a file to keep, in the user's order.
@@ -180,15 +168,17 @@ fn check_named_once(names: &[String], chosen: impl Iterator<Item = usize>) -> Re
 /// A long table has the columns `variable` and `value`, and else only time, series and ignored ones.
 fn long_columns(columns: &[String], options: &ReadOptions) -> Option<(usize, usize)> {
     let (variable, value) = (position_of(columns, "variable")?, position_of(columns, "value")?);
-    let known = |names: &[&str], said: &Option<String>, column: &String| {
+    let is_said = |said: &Option<String>, column: &String| {
         said.as_ref().is_some_and(|said| column.eq_ignore_ascii_case(said))
-            || names.iter().any(|name| column.eq_ignore_ascii_case(name))
     };
     let others = columns.iter().enumerate().filter(|(idx, _)| *idx != variable && *idx != value);
     let only_roles = others.into_iter().all(|(_, column)| {
-        known(&TIME_NAMES, &options.time, column)
-            || known(&SERIES_NAMES, &options.series, column)
+        is_said(&options.time, column)
+            || is_said(&options.series, column)
+            || TimeName::of(column).is_some()
+            || SERIES_NAMES.iter().any(|name| column.eq_ignore_ascii_case(name))
             || is_ignored(column, options)
+            || is_index(column)
     });
     only_roles.then_some((variable, value))
 }
@@ -216,9 +206,7 @@ pub(crate) fn check_names(columns: &[String]) -> Result<(), Problem> {
 }
 
 fn no_time_column(columns: &[String]) -> Problem {
-    // Genes in rows and times in columns: the header is one word, then numbers.
-    let n_numbers = columns.iter().filter(|name| name.parse::<f64>().is_ok()).count();
-    let looks_transposed = columns.len() >= 3 && n_numbers + 1 >= columns.len();
+    let looks_transposed = columns.len() > 1 && TimeLabels::of(&columns[1..]).is_some();
     Problem::NoTimeColumn { columns: columns.to_vec(), looks_transposed }
 }
 
@@ -236,22 +224,22 @@ mod tests {
 
     #[test]
     fn obvious_names_are_found_whatever_their_case() {
-        let expected = Roles::Wide { time: 1, series: Some(0), variables: vec![2, 3] };
+        let expected = Roles::Wide { time: Some(1), series: Some(0), variables: vec![2, 3] };
         assert_eq!(roles("Subject,TIME,x,y"), expected);
     }
 
     #[test]
     fn a_more_telling_name_wins_and_the_other_stays_a_variable() {
         // `T` may be a gene where there is a column `time`; `id` a measurement beside `series`.
-        let expected = Roles::Wide { time: 1, series: Some(3), variables: vec![0, 2] };
+        let expected = Roles::Wide { time: Some(1), series: Some(3), variables: vec![0, 2] };
         assert_eq!(roles("T,time,id,series"), expected);
     }
 
     #[test]
     fn variable_and_value_alone_make_a_long_table() {
-        let long = Roles::Long { time: 1, series: Some(0), variable: 2, value: 3 };
+        let long = Roles::Long { time: Some(1), series: Some(0), variable: 2, value: 3 };
         assert_eq!(roles("series,time,variable,value"), long);
-        let wide = Roles::Wide { time: 0, series: None, variables: vec![1, 2, 3] };
+        let wide = Roles::Wide { time: Some(0), series: None, variables: vec![1, 2, 3] };
         assert_eq!(roles("time,variable,value,other"), wide);
     }
 
@@ -264,7 +252,7 @@ mod tests {
             ..ReadOptions::default()
         };
         let found = assign(&names("mouse,hours,a,time,b"), &options).unwrap();
-        assert_eq!(found, Roles::Wide { time: 1, series: Some(0), variables: vec![4, 2] });
+        assert_eq!(found, Roles::Wide { time: Some(1), series: Some(0), variables: vec![4, 2] });
     }
 
     #[test]
@@ -284,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_index_that_pandas_saves_is_no_variable() {
-        let expected = Roles::Wide { time: 0, series: None, variables: vec![1] };
+        let expected = Roles::Wide { time: Some(0), series: None, variables: vec![1] };
         assert_eq!(roles("time,a,__index_level_0__"), expected);
     }
 

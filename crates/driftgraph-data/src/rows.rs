@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::error::{DataError, Place};
+use crate::options::{Duplicates, ReadOptions};
 use crate::problem::Problem;
-use crate::roles::{self, Duplicates, ReadOptions};
+use crate::roles;
 use crate::source;
 use crate::time::RawTimes;
+use crate::time_names::TimeName;
 
 /// One file's rows in file order, one column per variable.
 #[derive(Debug, Clone)]
@@ -23,6 +25,8 @@ pub(crate) struct Rows {
     pub(crate) values: Vec<f64>,
     /// Line of the file that each row came from, from 1.
     pub(crate) lines: Vec<u32>,
+    /// What was decided while reading, in whole sentences.
+    pub(crate) notices: Vec<String>,
 }
 
 impl Rows {
@@ -67,15 +71,33 @@ impl Rows {
 pub(crate) struct KeyColumns {
     pub(crate) time: Option<String>,
     pub(crate) series: Option<String>,
-    /// Whether times are dates that were written as 20260131.
-    pub(crate) has_basic_dates: bool,
+    /// The unit that the name of the time column gives.
+    pub(crate) unit: Option<String>,
 }
 
 impl KeyColumns {
-    pub(crate) fn new(columns: &[String], time: usize, series: Option<usize>) -> Self {
+    /// The columns at these places; without one of times, rows are counted.
+    pub(crate) fn new(columns: &[String], time: Option<usize>, series: Option<usize>) -> Self {
         let name = |idx: usize| columns[idx].clone();
-        Self { time: Some(name(time)), series: series.map(name), has_basic_dates: false }
+        let unit = time.and_then(|idx| TimeName::of(&columns[idx])?.unit);
+        let time = time.map_or_else(|| ROW_NUMBER.to_owned(), name);
+        Self { time: Some(time), series: series.map(name), unit }
     }
+}
+
+/// What stands for the name of the time column where rows are equally spaced.
+pub const ROW_NUMBER: &str = "the number of the row";
+
+/// Times of rows that are equally spaced: 0, 1, 2, ... for each combination of names.
+pub(crate) fn even_times(n_rows: usize, names: &[Option<&NameColumn>]) -> RawTimes {
+    let mut counts: HashMap<Vec<u32>, u32> = HashMap::new();
+    let times = (0..n_rows).map(|row| {
+        let key = names.iter().flatten().map(|column| column.name_idx[row]).collect();
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        f64::from(*count - 1)
+    });
+    RawTimes::Numbers(times.collect())
 }
 
 /// Rows are numbered with 32 bits, which halves the memory of a large table's bookkeeping.
@@ -120,6 +142,7 @@ pub(crate) struct LongRows {
     pub(crate) variables: NameColumn,
     pub(crate) values: Vec<f64>,
     pub(crate) lines: Vec<u32>,
+    pub(crate) notices: Vec<String>,
 }
 
 impl LongRows {
@@ -156,7 +179,8 @@ impl LongRows {
             }
         };
         let (file, key_columns, variables) = (self.file, self.key_columns, columns.names);
-        Ok(Rows { file, variables, key_columns, series, times, values, lines })
+        let notices = self.notices;
+        Ok(Rows { file, variables, key_columns, series, times, values, lines, notices })
     }
 
     fn columns(&self, options: &ReadOptions) -> Result<PivotColumns, DataError> {

@@ -48,6 +48,18 @@ pub enum RunError {
         /// What is wrong.
         reason: String,
     },
+    /// A question that needs a process, asked of a run that has none.
+    #[error(
+        "the run in `{}` was made by `{method}`, which learns edges and no process: there is nothing to \
+         simulate, forecast, fill in or intervene on",
+        folder.display()
+    )]
+    NoProcess {
+        /// The folder.
+        folder: PathBuf,
+        /// The method.
+        method: String,
+    },
     /// A run that was written by a later version.
     #[error(
         "the run in `{}` has format {found}, which is newer than format {known} of this driftgraph",
@@ -113,6 +125,9 @@ impl RunError {
             Self::Data { .. } => "say where the data are now with `--data FILE`",
             Self::DataChanged { .. } => {
                 "fit the data again, or name the data of the fit with `--data FILE`"
+            }
+            Self::NoProcess { .. } => {
+                "fit the data with `bridge` or `simulated` to learn a process"
             }
             Self::Unreadable { .. } | Self::TooLarge { .. } => return None,
         })

@@ -1,25 +1,27 @@
 //! The folder of one run: what was asked, what was learned, and how it went.
 
-use std::cmp::Ordering;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use driftgraph_core::fitted::arrays::{ArrayHead, ArraySource, NamedArray, Values};
-use driftgraph_core::fitted::model::{FittedModel, ModelDescription};
+use driftgraph_core::fitted::edges::LearnedEdge;
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::fingerprint::fingerprint;
+use crate::graph_formats::read_edge_table;
 use crate::load::{Loaded, load};
+use crate::record::{
+    Ending, JOB_VERSION, JobRecord, LogLine, OLDEST_RUN_VERSION, RUN_VERSION, RunRecord,
+};
 use crate::roles::ReadOptions;
 use crate::run_error::RunError;
 use crate::source;
 use crate::time::TimeAxis;
 
-/// Version of the layout of a run folder.
-pub const FORMAT_VERSION: u32 = 2;
 /// Largest description that is read: a million series have one.
 const MAX_DESCRIPTION_BYTES: u64 = 1 << 28;
 /// Largest model that is read.
@@ -45,20 +47,29 @@ impl RunFolder {
         self.job_file().exists().then_some("a run that is not finished")
     }
 
-    /// How the run ended, in the word of its description; `None` where there is none.
-    pub fn ending(&self) -> Option<String> {
+    /// How the run ended; `None` where there is none.
+    pub fn ending(&self) -> Option<Ending> {
         #[derive(serde::Deserialize)]
-        struct Description {
-            ending: String,
+        struct Ended {
+            ending: Ending,
         }
         let text = fs::read(self.run_file()).ok()?;
-        serde_json::from_slice::<Description>(&text).ok().map(|description| description.ending)
+        serde_json::from_slice::<Ended>(&text).ok().map(|ended| ended.ending)
+    }
+
+    /// What the run says of itself; `None` where there is no run that can be read.
+    pub fn peek(&self) -> Option<RunRecord> {
+        self.read_record().ok()
     }
 
     /// Removes a run, so that nothing of it passes for what comes next.
     pub fn clear(&self) -> io::Result<()> {
         let ignore_missing = |result: io::Result<()>| match result {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Err(error)
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Err(error)
+            }
             _ => Ok(()),
         };
         // First what says that there is a run.
@@ -115,29 +126,34 @@ impl RunFolder {
         self.path.join("checkpoint")
     }
 
-    /// What was tried and chosen before the final fits.
-    pub fn selection_file(&self) -> PathBuf {
-        self.checkpoint_folder().join("selection.json")
-    }
-
     /// Held by the process that fits.
     pub fn lock_file(&self) -> PathBuf {
         self.path.join("lock")
+    }
+
+    /// The lines of the log, none where there is no log; one that was cut off by a crash is left out.
+    pub fn read_log(&self) -> io::Result<Vec<LogLine>> {
+        let text = match fs::read(self.log_file()) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut lines: Vec<LogLine> = Vec::new();
+        for line in String::from_utf8_lossy(&text).lines() {
+            let Ok(line) = serde_json::from_str::<LogLine>(line) else { continue };
+            // A fit that went on from an earlier state may have logged some steps twice: the later ones count.
+            while lines.last().is_some_and(|last| last.step >= line.step) {
+                lines.pop();
+            }
+            lines.push(line);
+        }
+        Ok(lines)
     }
 
     /// Opens the log for appending.
     pub fn open_log(&self) -> io::Result<BufWriter<File>> {
         Ok(BufWriter::new(OpenOptions::new().create(true).append(true).open(self.log_file())?))
     }
-}
-
-/// What a run folder says of itself, as far as commands on it need to know.
-#[derive(Debug, Clone, serde::Deserialize)]
-pub struct RunDescription {
-    /// The data that were fitted.
-    pub data: DataDescription,
-    /// The model without its arrays.
-    pub model: ModelDescription,
 }
 
 /// Where the data of a run came from, and how to tell whether they have changed.
@@ -241,51 +257,112 @@ fn renamed(data: &SeriesSet, names: &[String]) -> Option<SeriesSet> {
     SeriesSet::new(data.variables().to_vec(), series.collect::<Option<_>>()?).ok()
 }
 
-/// A run that was read back: the model, and where its data are.
+/// A run that was read back.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What was learned.
-    pub model: FittedModel,
-    /// Where the data came from.
-    pub data: DataDescription,
+    /// What was asked, what was learned in short, and how it went.
+    pub record: RunRecord,
+    learned: LearnedRun,
     folder: PathBuf,
 }
 
+/// A process that can be asked everything, or edges alone.
+#[derive(Debug, Clone)]
+enum LearnedRun {
+    Model(Box<FittedModel>),
+    Edges(Vec<LearnedEdge>),
+}
+
 impl Run {
-    /// Reads `run.json` and `model.safetensors`, checking names, shapes and types on the way.
+    /// Reads `run.json`, and `model.safetensors` or `edges.csv`, checking names, shapes and types on the way.
     ///
     /// ```no_run
     /// use driftgraph_data::run_folder::Run;
     ///
     /// let run = Run::load("measurements-run".as_ref())?;
-    /// for edge in run.model.edges().iter().take(3) {
-    ///     let names = run.model.variables();
-    ///     println!("{} -> {}: {}", names[edge.source], names[edge.target], edge.probability);
+    /// for edge in run.edges().iter().take(3) {
+    ///     let names = run.variables();
+    ///     println!("{} -> {}: {}", names[edge.source], names[edge.target], edge.score);
     /// }
     /// # Ok::<(), driftgraph_data::RunError>(())
     /// ```
     pub fn load(path: &Path) -> Result<Self, RunError> {
         let folder = RunFolder { path: path.to_owned() };
-        let description = folder.describe()?;
-        let file = folder.model_file();
-        let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
-        let damaged = |reason: String| RunError::Damaged { file: file.clone(), reason };
-        let arrays =
-            SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
-        let model = FittedModel::from_parts(description.model, &StoredArrays(arrays))
-            .map_err(|source| RunError::Model { folder: path.to_owned(), source })?;
-        Ok(Self { model, data: description.data, folder: path.to_owned() })
+        let record = folder.read_record()?;
+        let learned = match &record.model {
+            Some(description) => {
+                let file = folder.model_file();
+                let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
+                let damaged = |reason: String| RunError::Damaged { file: file.clone(), reason };
+                let arrays =
+                    SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
+                let model = FittedModel::from_parts(description.clone(), &StoredArrays(arrays))
+                    .map_err(|source| RunError::Model { folder: path.to_owned(), source })?;
+                LearnedRun::Model(Box::new(model))
+            }
+            None => {
+                let file = folder.edges_file();
+                let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
+                let edges = read_edge_table(&bytes, &record.variables)
+                    .map_err(|reason| RunError::Damaged { file, reason })?;
+                LearnedRun::Edges(edges)
+            }
+        };
+        Ok(Self { record, learned, folder: path.to_owned() })
+    }
+
+    /// A run that is at hand already.
+    pub fn new(
+        folder: &Path,
+        record: RunRecord,
+        edges: Vec<LearnedEdge>,
+        model: Option<FittedModel>,
+    ) -> Self {
+        let learned = match model {
+            Some(model) => LearnedRun::Model(Box::new(model)),
+            None => LearnedRun::Edges(edges),
+        };
+        Self { record, learned, folder: folder.to_owned() }
+    }
+
+    /// Names of the variables.
+    pub fn variables(&self) -> &[String] {
+        &self.record.variables
+    }
+
+    /// All ordered pairs of variables, the best supported first.
+    pub fn edges(&self) -> Vec<LearnedEdge> {
+        match &self.learned {
+            LearnedRun::Model(model) => model.edges(),
+            LearnedRun::Edges(edges) => edges.clone(),
+        }
+    }
+
+    /// The learned process; an error that says so where the method has none.
+    pub fn model(&self) -> Result<&FittedModel, RunError> {
+        match &self.learned {
+            LearnedRun::Model(model) => Ok(model),
+            LearnedRun::Edges(_) => Err(RunError::NoProcess {
+                folder: self.folder.clone(),
+                method: self.record.method.clone(),
+            }),
+        }
+    }
+
+    /// The folder it was read from.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Reads the data of the run again, from `files` where they were moved; changed data are refused.
     pub fn load_data(&self, files: &[PathBuf]) -> Result<Loaded, RunError> {
-        self.data.load_again(&self.folder, files)
+        self.record.data.load_again(&self.folder, files)
     }
 }
 
 impl RunFolder {
     /// Reads and checks `run.json`.
-    fn describe(&self) -> Result<RunDescription, RunError> {
+    pub fn read_record(&self) -> Result<RunRecord, RunError> {
         let file = self.run_file();
         if !file.is_file() {
             let folder = self.path.clone();
@@ -296,18 +373,33 @@ impl RunFolder {
             });
         }
         let text = read_limited(&file, MAX_DESCRIPTION_BYTES)?;
-        let damaged = |error: serde_json::Error| RunError::Damaged {
-            file: file.clone(),
-            reason: error.to_string(),
-        };
-        // The version first, so that a newer layout is not mistaken for damage.
-        let version: Version = serde_json::from_slice(&text).map_err(damaged)?;
-        let (found, known, folder) = (version.format_version, FORMAT_VERSION, self.path.clone());
-        match found.cmp(&known) {
-            Ordering::Greater => Err(RunError::NewerFormat { folder, found, known }),
-            Ordering::Less => Err(RunError::OlderFormat { folder, found, known }),
-            Ordering::Equal => serde_json::from_slice(&text).map_err(damaged),
+        let found = self.version_of(&file, &text, RUN_VERSION)?;
+        if found < OLDEST_RUN_VERSION {
+            let folder = self.path.clone();
+            return Err(RunError::OlderFormat { folder, found, known: RUN_VERSION });
         }
+        let record: RunRecord = serde_json::from_slice(&text)
+            .map_err(|error| RunError::Damaged { file, reason: error.to_string() })?;
+        Ok(record.brought_up_to_date())
+    }
+
+    /// Reads and checks `job.json`.
+    pub fn read_job(&self) -> Result<JobRecord, RunError> {
+        let file = self.job_file();
+        let text = read_limited(&file, MAX_DESCRIPTION_BYTES)?;
+        self.version_of(&file, &text, JOB_VERSION)?;
+        serde_json::from_slice(&text)
+            .map_err(|error| RunError::Damaged { file, reason: error.to_string() })
+    }
+
+    /// The version first, so that a newer layout is not mistaken for damage.
+    fn version_of(&self, file: &Path, text: &[u8], known: u32) -> Result<u32, RunError> {
+        let version: Version = serde_json::from_slice(text).map_err(|error| RunError::Damaged {
+            file: file.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let (found, folder) = (version.format_version, self.path.clone());
+        if found > known { Err(RunError::NewerFormat { folder, found, known }) } else { Ok(found) }
     }
 }
 
@@ -406,7 +498,7 @@ mod tests {
         fs::write(run.run_file(), "{}").unwrap();
         fs::write(run.edges_file(), "old").unwrap();
         fs::create_dir(run.checkpoint_folder()).unwrap();
-        fs::write(run.selection_file(), "old").unwrap();
+        fs::write(run.checkpoint_folder().join("selection.state"), "old").unwrap();
         assert_eq!(run.holds(), Some("a run"));
         run.clear().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -8,32 +8,8 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 
 use crate::error::{DataError, Place};
+use crate::formats::format_of;
 use crate::problem::Problem;
-
-/// How a file's bytes are to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// Separated text; a known separator, or one to be found in the first line.
-    Text { separator: Option<u8> },
-    /// Apache Parquet.
-    Parquet,
-    /// An archive of NumPy arrays.
-    Npz,
-}
-
-/// The format that a file's name promises, `.gz` aside.
-pub(crate) fn format_of(path: &Path) -> Option<Format> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let (name, is_gzip) = name.strip_suffix(".gz").map_or((&*name, false), |name| (name, true));
-    match name.rsplit_once('.')?.1 {
-        "csv" | "txt" => Some(Format::Text { separator: None }),
-        "tsv" => Some(Format::Text { separator: Some(b'\t') }),
-        // These compress themselves.
-        "parquet" | "pq" if !is_gzip => Some(Format::Parquet),
-        "npz" if !is_gzip => Some(Format::Npz),
-        _ => None,
-    }
-}
 
 /// The file's name without the endings that name its format.
 pub(crate) fn stem(path: &Path) -> String {
@@ -195,14 +171,6 @@ mod tests {
         let mut over = Limited { reader: &b"123456"[..], left: 5 };
         let kind = over.read_to_string(&mut text).unwrap_err().kind();
         assert_eq!(kind, io::ErrorKind::FileTooLarge);
-    }
-
-    #[test]
-    fn endings_name_the_format_whatever_their_case() {
-        assert_eq!(format_of(Path::new("a.TSV.gz")), Some(Format::Text { separator: Some(b'\t') }));
-        assert_eq!(format_of(Path::new("a.b.parquet")), Some(Format::Parquet));
-        assert_eq!(format_of(Path::new("a.npz.gz")), None);
-        assert_eq!(format_of(Path::new("data")), None);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, Uninformative};
 
-use crate::suspects;
-use crate::words::list;
+use crate::doubtful_columns;
+use crate::message_text::list;
 use crate::{Loaded, TimeAxis};
 
 /// A description of loaded data.
@@ -116,7 +116,7 @@ impl VariableSummary {
 
 /// Whether some variable has two different values along the series.
 fn changes(series: &ObservedSeries) -> bool {
-    (0..series.n_variables()).any(|variable| suspects::changes(series, variable))
+    (0..series.n_variables()).any(|variable| doubtful_columns::changes(series, variable))
 }
 
 fn median_gap(data: &SeriesSet) -> Option<f64> {
@@ -158,10 +158,10 @@ fn warnings(loaded: &Loaded, variables: &[VariableSummary]) -> Vec<String> {
             warnings.push(format!("`{name}` {shortage}, too few to learn its edges from"));
         }
     }
-    warnings.extend(suspects::labels(loaded));
-    warnings.extend(suspects::row_numbers(data));
-    warnings.extend(most_of(suspects::sentinels(data)));
-    warnings.extend(most_of(suspects::twins(data)));
+    warnings.extend(doubtful_columns::labels(loaded));
+    warnings.extend(doubtful_columns::row_numbers(data));
+    warnings.extend(most_of(doubtful_columns::sentinels(data)));
+    warnings.extend(most_of(doubtful_columns::twins(data)));
     warnings.extend(scale_warning(data, variables));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();

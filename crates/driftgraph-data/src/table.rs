@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::formats::format_of;
+
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
@@ -53,12 +55,7 @@ pub enum TableFormat {
 impl TableFormat {
     /// The format that a file's name asks for; text with commas where it asks for none.
     pub fn of(path: &Path) -> Self {
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        match ending.to_ascii_lowercase().as_str() {
-            "parquet" | "pq" => Self::Parquet,
-            "tsv" => Self::Tsv,
-            _ => Self::Csv,
-        }
+        format_of(path).and_then(|format| format.written_as).unwrap_or(Self::Csv)
     }
 }
 
@@ -88,10 +85,7 @@ impl Table {
         match format {
             TableFormat::Csv => self.write_text(out, b','),
             TableFormat::Tsv => self.write_text(out, b'\t'),
-            #[cfg(feature = "parquet")]
             TableFormat::Parquet => self.write_parquet(out),
-            #[cfg(not(feature = "parquet"))]
-            TableFormat::Parquet => Err(io::Error::other("Parquet is not built in")),
         }
     }
 
@@ -104,7 +98,6 @@ impl Table {
         writer.flush()
     }
 
-    #[cfg(feature = "parquet")]
     fn write_parquet(&self, out: impl Write + Send) -> io::Result<()> {
         use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
         use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -183,12 +176,7 @@ mod tests {
     #[test]
     fn every_format_is_read_back_by_our_own_reader() {
         let folder = tempfile::tempdir().unwrap();
-        let formats: &[&str] = if cfg!(feature = "parquet") {
-            &["t.csv", "t.tsv", "t.parquet"]
-        } else {
-            &["t.csv", "t.tsv"]
-        };
-        for name in formats {
+        for name in ["t.csv", "t.tsv", "t.parquet"] {
             let path = folder.path().join(name);
             let file = std::fs::File::create(&path).unwrap();
             table().write(file, TableFormat::of(&path)).unwrap();

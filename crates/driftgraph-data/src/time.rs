@@ -3,11 +3,12 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use jiff::civil::{Date, DateTime};
-use jiff::tz::TimeZone;
 
+use crate::dates::{WrittenDate, basic_date, parse_timestamp, read_dates};
+use crate::message_text::shorten;
+use crate::numbers::NumberStyle;
+use crate::options::DateOrder;
 use crate::problem::Problem;
-use crate::words::shorten;
 
 /// Times of the rows of one file, as written.
 #[derive(Debug, Clone)]
@@ -46,81 +47,109 @@ impl RawTimes {
 /// Reads the cells of a time column: all numbers or all dates, as the first one is.
 #[derive(Debug, Default)]
 pub(crate) struct TimeColumn {
-    times: Option<RawTimes>,
+    times: Option<WrittenTimes>,
     /// Whether some number is not written as the eight digits of a basic date.
     has_other_numbers: bool,
 }
 
+#[derive(Debug)]
+enum WrittenTimes {
+    Numbers(Vec<f64>),
+    /// Dates as ISO-8601 has them.
+    Timestamps(Vec<i64>),
+    /// Dates as people write them, which only the whole column may decide.
+    Dates(Vec<String>, Vec<WrittenDate>),
+}
+
+impl WrittenTimes {
+    /// The first time of a column.
+    fn first(text: &str, number: Option<f64>) -> Option<Self> {
+        if let Some(number) = number {
+            return Some(Self::Numbers(vec![number]));
+        }
+        if let Some(stamp) = parse_timestamp(text) {
+            return Some(Self::Timestamps(vec![stamp]));
+        }
+        Some(Self::Dates(vec![text.to_owned()], vec![WrittenDate::parse(text)?]))
+    }
+
+    /// What one of them is, and what many are.
+    fn kind(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Numbers(_) => ("a number", "numbers"),
+            Self::Timestamps(_) => ("a date", "dates"),
+            Self::Dates(..) => ("a date in another form", "dates in another form"),
+        }
+    }
+}
+
 impl TimeColumn {
     /// Adds the next row's time.
-    pub(crate) fn push(&mut self, text: &str) -> Result<(), Problem> {
-        if is_missing(text) {
+    pub(crate) fn push(&mut self, text: &str, style: &NumberStyle) -> Result<(), Problem> {
+        if style.is_missing(text) {
             return Err(Problem::EmptyCell { text: text.to_owned() });
         }
-        let text_owned = || shorten(text);
         self.has_other_numbers |= text.len() != 8 || !text.bytes().all(|b| b.is_ascii_digit());
-        match (&mut self.times, text.parse::<f64>()) {
-            (_, Ok(number)) if !number.is_finite() => {
-                return Err(Problem::NotATime { text: text_owned() });
-            }
-            (Some(RawTimes::Numbers(numbers)), Ok(number)) => numbers.push(number),
-            (None, Ok(number)) => self.times = Some(RawTimes::Numbers(vec![number])),
-            (Some(RawTimes::Timestamps(_)), Ok(_)) => {
-                let (found, expected) = ("a number", "dates");
-                return Err(Problem::MixedTimes { text: text_owned(), found, expected });
-            }
-            (times, Err(_)) => {
-                let Some(stamp) = parse_timestamp(text) else {
-                    return Err(Problem::NotATime { text: text_owned() });
-                };
-                match times {
-                    Some(RawTimes::Timestamps(stamps)) => stamps.push(stamp),
-                    None => self.times = Some(RawTimes::Timestamps(vec![stamp])),
-                    Some(RawTimes::Numbers(_)) => {
-                        let (found, expected) = ("a date", "numbers");
-                        return Err(Problem::MixedTimes { text: text_owned(), found, expected });
-                    }
-                }
-            }
+        let number = style.number(text);
+        if number.is_some_and(|number| !number.is_finite()) {
+            return Err(Problem::NotATime { text: shorten(text) });
         }
-        Ok(())
+        let not_a_time = || Problem::NotATime { text: shorten(text) };
+        let Some(times) = &mut self.times else {
+            self.times = Some(WrittenTimes::first(text, number).ok_or_else(not_a_time)?);
+            return Ok(());
+        };
+        let pushed = match times {
+            WrittenTimes::Numbers(numbers) => number.map(|number| numbers.push(number)),
+            WrittenTimes::Timestamps(stamps) if number.is_none() => {
+                parse_timestamp(text).map(|stamp| stamps.push(stamp))
+            }
+            WrittenTimes::Dates(texts, dates) if number.is_none() => {
+                WrittenDate::parse(text).map(|date| {
+                    texts.push(text.to_owned());
+                    dates.push(date);
+                })
+            }
+            _ => None,
+        };
+        if pushed.is_some() {
+            return Ok(());
+        }
+        let other = WrittenTimes::first(text, number).ok_or_else(not_a_time)?;
+        let (found, expected) = (other.kind().0, times.kind().1);
+        Err(Problem::MixedTimes { text: shorten(text), found, expected })
     }
 
-    /// The whole column, and whether it holds dates in basic form.
-    pub(crate) fn finish(self) -> (RawTimes, bool) {
+    /// The whole column, with a sentence on how dates were read where that is not obvious, or the row of a problem.
+    pub(crate) fn finish(
+        self,
+        order: Option<DateOrder>,
+    ) -> Result<(RawTimes, Option<String>), (usize, Problem)> {
         match self.times {
-            Some(RawTimes::Numbers(numbers)) if !self.has_other_numbers => whole_numbers(numbers),
-            times => (times.unwrap_or(RawTimes::Numbers(Vec::new())), false),
+            Some(WrittenTimes::Numbers(numbers)) if !self.has_other_numbers => {
+                Ok(whole_numbers(numbers))
+            }
+            Some(WrittenTimes::Numbers(numbers)) => Ok((RawTimes::Numbers(numbers), None)),
+            Some(WrittenTimes::Timestamps(stamps)) => Ok((RawTimes::Timestamps(stamps), None)),
+            Some(WrittenTimes::Dates(texts, dates)) => {
+                let (stamps, notice) = read_dates(&texts, &dates, order)?;
+                Ok((RawTimes::Timestamps(stamps), Some(notice)))
+            }
+            None => Ok((RawTimes::Numbers(Vec::new()), None)),
         }
     }
 }
 
-/// Times written as whole numbers: dates, which is said by `true`, if all of them are dates in basic form.
-pub(crate) fn whole_numbers(numbers: Vec<f64>) -> (RawTimes, bool) {
+/// Times written as whole numbers: dates, which is told, if all of them are dates in basic form.
+pub(crate) fn whole_numbers(numbers: Vec<f64>) -> (RawTimes, Option<String>) {
     let dates: Option<Vec<i64>> = numbers.iter().copied().map(basic_date).collect();
     match dates {
-        Some(stamps) if !stamps.is_empty() => (RawTimes::Timestamps(stamps), true),
-        _ => (RawTimes::Numbers(numbers), false),
+        Some(stamps) if !stamps.is_empty() => {
+            let notice = format!("times such as {} were read as dates", numbers[0]);
+            (RawTimes::Timestamps(stamps), Some(notice))
+        }
+        _ => (RawTimes::Numbers(numbers), None),
     }
-}
-
-/// A date in ISO-8601's basic form, 20260131, as nanoseconds since 1970.
-///
-/// Only years from 1900 to 2100 count, so that hardly any other number of eight digits is mistaken for one.
-pub(crate) fn basic_date(number: f64) -> Option<i64> {
-    if number.fract() != 0.0 || !(19_000_101.0..=21_001_231.0).contains(&number) {
-        return None;
-    }
-    let digits = number as i32;
-    let (year, month, day) = (digits / 10_000, digits / 100 % 100, digits % 100);
-    let date = Date::new(year as i16, month as i8, day as i8).ok()?;
-    let instant = TimeZone::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()?;
-    i64::try_from(instant.as_nanosecond()).ok()
-}
-
-/// Whether a cell says that nothing was measured.
-pub(crate) fn is_missing(text: &str) -> bool {
-    text.is_empty() || ["na", "nan", "null"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 fn timestamp_text(stamp: i64) -> String {
@@ -135,13 +164,17 @@ pub struct TimeAxis {
     pub unit: TimeUnit,
     /// The instant of time 0, for times that were written as dates.
     pub origin: Option<String>,
+    /// The unit that the name of the time column gives, as written there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named_unit: Option<String>,
 }
 
 impl fmt::Display for TimeAxis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.origin {
-            Some(origin) => write!(f, "{} since {origin}", self.unit),
-            None => write!(f, "unit {}", self.unit),
+        match (&self.origin, &self.named_unit) {
+            (Some(origin), _) => write!(f, "{} since {origin}", self.unit),
+            (None, Some(unit)) => write!(f, "unit {unit}"),
+            (None, None) => write!(f, "unit {}", self.unit),
         }
     }
 }
@@ -220,7 +253,7 @@ impl TimeScale {
 
     /// What the numbers mean.
     pub(crate) fn axis(self) -> TimeAxis {
-        TimeAxis { unit: self.unit, origin: self.origin.map(timestamp_text) }
+        TimeAxis { unit: self.unit, origin: self.origin.map(timestamp_text), named_unit: None }
     }
 }
 
@@ -252,16 +285,6 @@ fn unit_of_gaps(files: &[&RawTimes]) -> TimeUnit {
         .unwrap_or(TimeUnit::Seconds)
 }
 
-/// Nanoseconds since 1970 of an ISO-8601 date or time; without a zone it is taken as UTC.
-pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
-    let instant = text.parse::<Timestamp>().ok().or_else(|| {
-        let civil = text.parse::<DateTime>();
-        let civil = civil.or_else(|_| text.parse::<Date>().map(|date| date.at(0, 0, 0, 0))).ok()?;
-        TimeZone::UTC.to_timestamp(civil).ok()
-    })?;
-    i64::try_from(instant.as_nanosecond()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,21 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn dates_times_and_zones_are_understood() {
-        let hour = 3_600_000_000_000;
-        assert_eq!(parse_timestamp("1970-01-02"), Some(24 * hour));
-        assert_eq!(parse_timestamp("1970-01-01T01:00:00"), Some(hour));
-        assert_eq!(parse_timestamp("1970-01-01 01:00"), Some(hour));
-        assert_eq!(parse_timestamp("1970-01-01T01:00:00+01:00"), Some(0));
-        assert_eq!(parse_timestamp("31.12.1999"), None);
-    }
-
-    #[test]
     fn eight_digits_are_a_date_only_where_all_of_them_are() {
         let column = |texts: &[&str]| {
             let mut column = TimeColumn::default();
-            texts.iter().for_each(|text| column.push(text).unwrap());
-            column.finish().1
+            let style = NumberStyle::default();
+            texts.iter().for_each(|text| column.push(text, &style).unwrap());
+            column.finish(None).unwrap().1.is_some()
         };
         assert!(column(&["20231229", "20240102"]));
         assert_eq!(basic_date(20_240_229.0), parse_timestamp("2024-02-29"));

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
-use crate::time::basic_date;
+use crate::dates::basic_date;
 
 /// Names for the columns of series and time beside those of variables: `series` and `time`, unless these are taken.
 ///

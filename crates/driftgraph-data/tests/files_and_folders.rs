@@ -130,7 +130,7 @@ fn missing_and_unknown_files_are_refused() {
     };
     assert_eq!(problem(&folder.path().join("absent.csv")), Problem::NotFound);
     assert_eq!(problem(folder.path()), Problem::EmptyFolder);
-    assert_eq!(problem(&folder.file("table.xlsx", "PK")), Problem::UnknownFormat);
+    assert_eq!(problem(&folder.file("table.docx", "PK")), Problem::UnknownFormat);
     assert_eq!(problem(&folder.file("table.npz.gz", "PK")), Problem::UnknownFormat);
     assert_eq!(only_problem(&load(&[], &ReadOptions::default()).unwrap_err()).0, Problem::NoFiles);
 }

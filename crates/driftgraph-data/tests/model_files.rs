@@ -5,7 +5,8 @@ use std::path::Path;
 
 use driftgraph_core::fitted::model::{FittedModel, KnownPath, LinearProcess};
 use driftgraph_core::fitted::simulate::SimulateSettings;
-use driftgraph_data::run_folder::{DataDescription, FORMAT_VERSION, Run, RunFolder, write_model};
+use driftgraph_data::record::RUN_VERSION;
+use driftgraph_data::run_folder::{DataDescription, Run, RunFolder, write_model};
 use driftgraph_data::{ReadOptions, RunError, load};
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ fn write_run(folder: &Path) -> RunFolder {
     let run = RunFolder::at(&folder.join("run"));
     fs::create_dir_all(run.path()).unwrap();
     let description = json!({
-        "format_version": FORMAT_VERSION,
+        "format_version": RUN_VERSION,
         "data": DataDescription::new(&loaded, &options),
         "model": model().description(),
     });
@@ -60,7 +61,7 @@ fn a_run_read_back_is_the_same_model_and_finds_its_data() {
     let run = Run::load(write_run(folder.path()).path()).unwrap();
     let asked = SimulateSettings { n_paths: 5, ..SimulateSettings::new(vec![0.0, 1.0]) };
     let states = |model: &FittedModel| model.simulate(&asked, None, &|_| ()).unwrap().states;
-    assert_eq!(states(&run.model), states(&model()));
+    assert_eq!(states(run.model().unwrap()), states(&model()));
     assert_eq!(run.load_data(&[]).unwrap().data.n_rows(), 2);
     let moved = folder.path().join("moved.csv");
     fs::rename(folder.path().join("data.csv"), &moved).unwrap();
@@ -75,13 +76,13 @@ fn other_formats_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let run = write_run(folder.path());
     change(&run, |value| {
-        value["format_version"] = json!(FORMAT_VERSION + 1);
+        value["format_version"] = json!(RUN_VERSION + 1);
         // A newer layout may lack everything that is known today.
         value["model"] = json!("elsewhere");
     });
     let text = error(&run).to_string();
     assert!(
-        text.contains(&format!("format {}", FORMAT_VERSION + 1)) && text.contains("newer"),
+        text.contains(&format!("format {}", RUN_VERSION + 1)) && text.contains("newer"),
         "{text}"
     );
     change(&run, |value| value["format_version"] = json!(1));
@@ -116,7 +117,7 @@ fn a_run_with_any_byte_changed_gives_a_model_or_an_error_and_never_panics() {
                 bytes[place] ^= flip;
                 fs::write(&file, &bytes).unwrap();
                 if let Ok(run) = Run::load(run.path()) {
-                    assert_eq!(run.model.n_variables(), 2);
+                    assert_eq!(run.model().unwrap().n_variables(), 2);
                 }
             }
         }

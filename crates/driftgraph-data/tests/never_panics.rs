@@ -3,27 +3,38 @@
 mod support;
 
 use driftgraph_data::edges::{Orientation, read_edges};
-use driftgraph_data::{Duplicates, ReadOptions, load};
+use driftgraph_data::{DecimalMark, Duplicates, Encoding, ReadOptions, load};
 use proptest::prelude::*;
 use support::{Folder, fixture, gzip};
 
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 10] = [
     "series,time,x,y\na,0,1,2\na,1.5,,3\nb,0,4,5\n",
     "series,time,variable,value\na,0,x,1\na,1,y,2\nb,0,x,NA\n",
     "\"Time\"\t\"G1\"\t\"G2\"\n0\t.1\t.2\n10\t.3\t.4\n0\t.5\t.6\n",
     "date,x\n2026-01-01,1\n2026-01-02T10:00:00+02:00,2\n",
     "source,target,probability\na,b,0.5\nb,c,0.1\n",
     ",a,b\na,0,0.5\nb,0.25,1\n",
+    "gene,t=0 min,t=20 min,t=40 min\nG1,1,2,?\nG2,4,-,6\n",
+    "date;x\n31.01.2020;1,5\n1.2.2020;1.234,5\nJan 2020;<LOD\n",
+    ",x\n1959Q1,1 234\n1959Q2,12 345.5\n1960Q1,7\n1960Q2,8\n",
+    "\u{feff}depth,x\n0,1\n1,2\n2,4\n3,\u{b0}\n",
 ];
 
 /// Reads the bytes under every name that decides a format, as data and as edges.
 fn read_in_every_way(bytes: &[u8]) {
     let folder = Folder::new();
-    let lenient =
-        ReadOptions { duplicates: Duplicates::Mean, max_bytes: 1 << 20, ..ReadOptions::default() };
-    for name in ["a.csv", "a.tsv", "a.csv.gz", "a.npz", "a.parquet"] {
+    let strict = ReadOptions { max_bytes: 1 << 20, ..ReadOptions::default() };
+    let lenient = ReadOptions { duplicates: Duplicates::Mean, ..strict.clone() };
+    let turned = ReadOptions { transpose: true, ..lenient.clone() };
+    let uneven = ReadOptions {
+        even_steps: true,
+        decimal: Some(DecimalMark::Comma),
+        encoding: Some(Encoding::Utf16),
+        ..lenient.clone()
+    };
+    for name in ["a.csv", "a.tsv", "a.csv.gz", "a.npz", "a.parquet", "a.xlsx", "a.ods"] {
         let path = folder.file(name, bytes);
-        for options in [&lenient, &ReadOptions { max_bytes: 1 << 20, ..ReadOptions::default() }] {
+        for options in [&strict, &lenient, &turned, &uneven] {
             if let Ok(loaded) = load(std::slice::from_ref(&path), options) {
                 assert!(loaded.data.n_rows() > 0);
             }
@@ -46,6 +57,8 @@ fn valid_file() -> impl Strategy<Value = Vec<u8>> {
         "integers.npz",
         "pandas_wide.parquet",
         "pandas_dates_index.parquet",
+        "sheets.xlsx",
+        "sheet.ods",
     ];
     let texts = prop::sample::select(TEXTS.to_vec()).prop_map(|text| text.as_bytes().to_vec());
     let zipped = prop::sample::select(TEXTS.to_vec()).prop_map(|text| gzip(text.as_bytes()));

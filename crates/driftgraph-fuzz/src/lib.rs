@@ -15,8 +15,8 @@ use driftgraph_core::fitted::expression::Expression;
 use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_data::edges::{Orientation, read_edges};
 use driftgraph_data::{Duplicates, ReadOptions, load};
+use driftgraph_methods::{FitPlan, asked_in_toml};
 use driftgraph_run::checkpoint::{Checkpoints, key};
-use driftgraph_run::{Asked, FitPlan};
 
 pub use change::changed;
 pub use model::{description, model, sound};
@@ -33,16 +33,32 @@ pub struct Target {
 }
 
 /// All readers.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target {
         name: "csv",
         run: csv,
-        words: &["time", "series", "variable", "value", "NaN", "\r\n"],
+        words: &[
+            "time",
+            "series",
+            "variable",
+            "value",
+            "NaN",
+            "\r\n",
+            "1.234,5",
+            "31.01.2020",
+            "1959Q1",
+            "t=20",
+        ],
     },
     Target {
         name: "npz",
         run: npz,
         words: &["PK", "<f8", ">f8", "fortran_order", "shape", "(2, 3)"],
+    },
+    Target {
+        name: "spreadsheet",
+        run: spreadsheet,
+        words: &["PK", "xl/workbook.xml", "content.xml", "<sheetData>", "table:table-cell"],
     },
     Target { name: "parquet", run: parquet, words: &["PAR1", "time", "pandas", "snappy"] },
     Target {
@@ -102,7 +118,8 @@ fn read_table(name: &str, bytes: &[u8]) {
     let path = file(name, bytes);
     let strict = ReadOptions { max_bytes: 1 << 22, ..ReadOptions::default() };
     let lenient = ReadOptions { duplicates: Duplicates::Mean, ..strict.clone() };
-    for options in [&strict, &lenient] {
+    let turned = ReadOptions { transpose: true, ..lenient.clone() };
+    for options in [&strict, &lenient, &turned] {
         if let Ok(loaded) = load(std::slice::from_ref(&path), options) {
             assert!(loaded.data.n_rows() > 0, "data without rows were accepted");
         }
@@ -117,6 +134,12 @@ pub fn csv(bytes: &[u8]) {
 /// An archive of numpy arrays.
 pub fn npz(bytes: &[u8]) {
     read_table("a.npz", bytes);
+}
+
+/// A spreadsheet.
+pub fn spreadsheet(bytes: &[u8]) {
+    read_table("a.xlsx", bytes);
+    read_table("a.ods", bytes);
 }
 
 /// A Parquet file.
@@ -138,7 +161,7 @@ pub fn edges(bytes: &[u8]) {
 /// A settings file.
 pub fn settings(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let Ok(asked) = Asked::from_toml(text) else { return };
+    let Ok(asked) = asked_in_toml(text) else { return };
     let Ok(plan) = FitPlan::new(asked) else { return };
     assert!(plan.differences(&plan).is_empty(), "settings differ from themselves");
 }
@@ -161,9 +184,8 @@ pub fn interventions(bytes: &[u8]) {
 /// A checkpoint.
 pub fn checkpoint(bytes: &[u8]) {
     let folder = FOLDER.with(|folder| folder.path().join("checkpoint"));
-    let checkpoints = Checkpoints::open(folder.clone()).expect("there is room for a small folder");
+    let checkpoints = Checkpoints::open(folder.clone());
     fs::write(folder.join("fit-1.state"), bytes).expect("there is room for a small file");
     let _ = checkpoints.check();
-    let key = key("data", &"settings");
-    let _ = checkpoints.find::<driftgraph_core::train::bridge::BridgeState>("fit-1", &key);
+    let _ = checkpoints.find("fit-1", &key("data", "settings"));
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use driftgraph_core::fitted::model::{FittedModel, KnownPath, LinearProcess};
 use driftgraph_core::fitted::simulate::SimulateSettings;
 use driftgraph_core::{ObservedSeries, SeriesSet};
-use driftgraph_data::run_folder::{DataDescription, FORMAT_VERSION, Run, RunFolder, write_model};
+use driftgraph_data::record::RUN_VERSION;
+use driftgraph_data::run_folder::{DataDescription, Run, RunFolder, write_model};
 use driftgraph_data::{Loaded, ReadOptions, load, write::write_series};
 use serde_json::json;
 
@@ -26,7 +27,7 @@ impl Valid {
         let folder = super::scratch();
         let fitted = fitted();
         let description = json!({
-            "format_version": FORMAT_VERSION,
+            "format_version": RUN_VERSION,
             "data": DataDescription::new(&loaded(folder.path().join("data.csv")), &ReadOptions::default()),
             "model": fitted.description(),
         });
@@ -40,9 +41,9 @@ impl Valid {
         fs::write(run.run_file(), description).expect("there is room for a small file");
         fs::write(run.model_file(), model).expect("there is room for a small file");
         let Ok(run) = Run::load(run.path()) else { return };
-        let _ = run.model.edges();
+        let _ = run.edges();
         let asked = SimulateSettings { n_paths: 2, ..SimulateSettings::new(vec![0.0, 1.0]) };
-        let _ = run.model.simulate(&asked, None, &|_| ());
+        let _ = run.model().map(|model| model.simulate(&asked, None, &|_| ()));
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use driftgraph_core::{ObservedSeries, SeriesSet, SignatureGraph};
 use driftgraph_data::summary::Summary;
 use driftgraph_data::write::write_series;
-use driftgraph_data::{Duplicates, Loaded, ReadOptions, TimeAxis, TimeUnit, fingerprint, load};
+use driftgraph_data::{Loaded, ReadOptions, TimeAxis, TimeUnit, fingerprint, load};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -28,7 +28,7 @@ impl SeriesData {
     }
 
     pub(crate) fn of_set(data: SeriesSet, truth: Option<SignatureGraph>) -> Self {
-        let time_axis = TimeAxis { unit: TimeUnit::Given, origin: None };
+        let time_axis = TimeAxis { unit: TimeUnit::Given, origin: None, named_unit: None };
         let loaded = Loaded {
             data,
             time_axis,
@@ -67,35 +67,15 @@ impl SeriesData {
             series.push(one.map_err(|error| core_error(&error, &variables))?);
         }
         let mut data = Self::of_set(SeriesSet::new(variables, series).or_raise()?, None);
-        data.loaded.time_axis = TimeAxis { unit: time_unit(unit)?, origin };
+        data.loaded.time_axis = TimeAxis { unit: time_unit(unit)?, origin, named_unit: None };
         Ok(data)
     }
 
-    /// Reads files and folders.
+    /// Reads files and folders; `options` are those of the command line, underscores for dashes.
     #[staticmethod]
-    #[pyo3(signature = (paths, *, time=None, series=None, variables=Vec::new(), ignore=Vec::new(), duplicates="error"))]
-    fn read(
-        py: Python<'_>,
-        paths: Vec<PathBuf>,
-        time: Option<String>,
-        series: Option<String>,
-        variables: Vec<String>,
-        ignore: Vec<String>,
-        duplicates: &str,
-    ) -> PyResult<Self> {
-        let duplicates = match duplicates {
-            "error" => Duplicates::Error,
-            "mean" => Duplicates::Mean,
-            "first" => Duplicates::First,
-            "last" => Duplicates::Last,
-            other => {
-                let message =
-                    format!("`duplicates` must be error, mean, first or last, found `{other}`");
-                return Err(Class::Question.with(&message));
-            }
-        };
-        let options =
-            ReadOptions { time, series, variables, ignore, duplicates, ..ReadOptions::default() };
+    fn read(py: Python<'_>, paths: Vec<PathBuf>, options: &str) -> PyResult<Self> {
+        let options: ReadOptions = serde_json::from_str(options)
+            .map_err(|error| Class::Question.with(&format!("an option of reading: {error}")))?;
         let loaded = py.detach(|| load(&paths, &options)).or_raise()?;
         Ok(Self { loaded, options })
     }
@@ -186,6 +166,14 @@ pub(crate) fn check_series(
     Ok(())
 }
 
+/// Names of the columns of time and series among the columns of a frame, as they are found in files.
+#[pyfunction]
+pub(crate) fn key_columns(columns: Vec<String>) -> (Option<String>, Option<String>) {
+    let [time, series] = driftgraph_data::key_columns_by_name(&columns);
+    let name = |idx: usize| columns[idx].clone();
+    (time.map(name), series.map(name))
+}
+
 /// Times, their unit, and the instant of time 0.
 type CountedDates<'py> = (Bound<'py, PyArray1<f64>>, &'static str, Option<String>);
 
@@ -202,14 +190,14 @@ pub(crate) fn count_dates<'py>(
 /// A time as the user writes it, as the number that the data have for it.
 #[pyfunction]
 pub(crate) fn read_time(unit: &str, origin: Option<String>, text: &str) -> PyResult<f64> {
-    let axis = TimeAxis { unit: time_unit(unit)?, origin };
+    let axis = TimeAxis { unit: time_unit(unit)?, origin, named_unit: None };
     axis.read_time(text).map_err(|problem| Class::Question.with(&problem.to_string()))
 }
 
 /// A length of time as the user writes it, in the unit of the data.
 #[pyfunction]
 pub(crate) fn read_span(unit: &str, origin: Option<String>, text: &str) -> PyResult<f64> {
-    let axis = TimeAxis { unit: time_unit(unit)?, origin };
+    let axis = TimeAxis { unit: time_unit(unit)?, origin, named_unit: None };
     axis.read_span(text).map_err(|problem| Class::Question.with(&problem.to_string()))
 }
 

@@ -2,14 +2,13 @@
 
 use std::error::Error;
 
-use driftgraph_baselines::BaselineError;
 use driftgraph_core::CoreError;
 use driftgraph_core::fitted::error::FittedError;
 use driftgraph_core::train::bridge::BridgeError;
-use driftgraph_core::train::error::FitError;
 use driftgraph_data::{DataErrors, Problem, RunError};
+use driftgraph_methods::{MethodError, PlanError};
 use driftgraph_report::ReportError;
-use driftgraph_run::{JobError, PlanError};
+use driftgraph_run::JobError;
 use driftgraph_systems::SystemError;
 use driftgraph_view::ViewError;
 use pyo3::prelude::*;
@@ -179,18 +178,26 @@ impl IntoPyErr for JobError {
         match self {
             Self::Plan(error) => error.into_py_err(),
             Self::Run(error) => error.into_py_err(),
-            Self::Bridge(BridgeError::Data(error)) | Self::Fit(FitError::Data(error)) => {
-                error.into_py_err()
+            Self::Method(error) => error.into_py_err(),
+            Self::OtherSettings { .. } => Class::Settings.with(&message_of(&self)),
+            Self::Diverged { .. } | Self::NotFinite { .. } | Self::StoppedBeforeModel { .. } => {
+                Class::Computation.with(&message_of(&self))
             }
-            Self::Bridge(BridgeError::Settings { .. }) | Self::OtherSettings { .. } => {
-                Class::Settings.with(&message_of(&self))
-            }
-            Self::Bridge(_)
-            | Self::Fit(_)
-            | Self::Diverged { .. }
-            | Self::NotFinite { .. }
-            | Self::StoppedBeforeModel { .. } => Class::Computation.with(&message_of(&self)),
             _ => Class::RunFolder.with(&message_of(&self)),
+        }
+    }
+}
+
+impl IntoPyErr for MethodError {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            Self::Data(error) => error.into_py_err(),
+            Self::Plan(error) => error.into_py_err(),
+            Self::Bridge(BridgeError::Settings { .. }) => Class::Settings.with(&message_of(&self)),
+            Self::Bridge(_) | Self::Fit(_) | Self::Diverged(_) | Self::Stopped => {
+                Class::Computation.with(&message_of(&self))
+            }
+            _ => Class::Question.with(&message_of(&self)),
         }
     }
 }
@@ -201,6 +208,7 @@ impl IntoPyErr for FittedError {
             Self::PathNotFinite { .. }
             | Self::NoInstantSolution { .. }
             | Self::NotPredictable { .. }
+            | Self::Diverged(_)
             | Self::BridgeRefit(_)
             | Self::SimulatedRefit(_) => Class::Computation.with(&message_of(&self)),
             Self::OutsideSeries { series, time, .. } => {
@@ -230,18 +238,13 @@ impl IntoPyErr for SystemError {
     }
 }
 
-impl IntoPyErr for BaselineError {
-    fn into_py_err(self) -> PyErr {
-        Class::Question.with(&message_of(&self))
-    }
-}
-
 impl IntoPyErr for ViewError {
     fn into_py_err(self) -> PyErr {
         match self {
             Self::Model(error) => error.into_py_err(),
             Self::Truth(error) => error.into_py_err(),
             Self::Picture(error) => error.into_py_err(),
+            Self::Run(error) => error.into_py_err(),
             _ => Class::RunFolder.with(&message_of(&self)),
         }
     }

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::score::SelfEdges;
+use driftgraph_core::train::progress::{Part, Progress, Step};
+use driftgraph_data::record::Asked;
 use driftgraph_data::write::write_series;
 use driftgraph_data::{Loaded, ReadOptions, load};
-use driftgraph_run::{
-    Asked, FinishedRun, FitJob, FitPlan, JobError, News, Pace, Phase, Resume, RunObserver, Truth,
-};
+use driftgraph_methods::FitPlan;
+use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, Truth};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -88,25 +89,23 @@ impl Watcher {
     }
 }
 
-impl RunObserver for Watcher {
-    fn step(&self, news: &News<'_>) -> ControlFlow<()> {
+impl Progress for Watcher {
+    fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
         // A step is not held up for a thread that is just looking.
         if let Ok(mut told) = self.told.try_lock() {
-            let (choosing, part, number, n_parts) = match news.phase {
-                Phase::Choosing { candidate, fold, n_folds } => {
-                    (true, candidate.to_owned(), fold, n_folds)
-                }
-                Phase::Fitting { member, n_members } => (false, String::new(), member, n_members),
+            let (choosing, part, number, n_parts) = match step.part {
+                Part::Candidate { name, fold, n_folds } => (true, name.to_owned(), fold, n_folds),
+                Part::Member { number, n_members } => (false, String::new(), number, n_members),
             };
             told.latest = Some(Update {
                 choosing,
                 part,
                 number,
                 n_parts,
-                step: news.step,
-                end: news.end,
-                elbo: news.terms.elbo(),
-                expected_edges: news.expected_edges,
+                step: step.number,
+                end: step.end,
+                elbo: step.terms.elbo(),
+                expected_edges: step.expected_edges,
             });
         }
         if self.stop.load(Ordering::Relaxed) {
@@ -160,7 +159,7 @@ pub(crate) fn fit<'py>(
         checkpoint_every: seconds("checkpoint_seconds", checkpoint_seconds)?,
         time_budget: time_budget.map(|time| seconds("time_budget", time)).transpose()?,
     };
-    let job = FitJob { loaded, read_options, plan, folder, replace, truth, pace };
+    let job = FitJob { loaded, read_options, plan, folder, replace, truth, pace, report: true };
     let work = |watcher: &Watcher| driftgraph_run::fit(&job, watcher);
     watched(py, threads, progress, &work)
 }
@@ -265,8 +264,12 @@ fn show(
 
 fn told<'py>(py: Python<'py>, run: &FinishedRun) -> PyResult<Bound<'py, PyDict>> {
     let answer = PyDict::new(py);
-    answer.set_item("ending", run.ending.name())?;
-    answer.set_item("remarks", run.remarks.clone())?;
+    let record = &run.run.record;
+    answer.set_item("ending", serde_json::json!(record.ending).as_str())?;
+    answer.set_item("remarks", record.remarks.clone())?;
+    // The run is complete without its report, but whoever looks for one should know why there is none.
+    let problem = run.report.as_ref().err().map(ToString::to_string);
+    answer.set_item("report_problem", problem)?;
     answer.set_item("seconds", run.elapsed.as_secs_f64())?;
     Ok(answer)
 }

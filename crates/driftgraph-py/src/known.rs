@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use driftgraph_baselines::Baseline;
 use driftgraph_core::fitted::score::{self, MetricOptions, SelfEdges};
 use driftgraph_core::process::solver::Scheme;
+use driftgraph_core::train::progress::Silent;
 use driftgraph_core::{EdgeScores, SignatureGraph};
+use driftgraph_methods::{FitPlan, METHODS, edge_scores};
 use driftgraph_systems::registry::{self, SYSTEMS};
 use driftgraph_systems::{Dropping, MeasurementNoise, Recipe, Sampling};
 use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -102,10 +103,11 @@ pub(crate) fn one_of<T: Copy>(what: &str, word: &str, known: &[(&str, T)]) -> Py
     })
 }
 
-/// Names of the baselines.
+/// Names of the methods that take seconds.
 #[pyfunction]
 pub(crate) fn baselines() -> Vec<&'static str> {
-    Baseline::ALL.map(Baseline::name).to_vec()
+    let fast = METHODS.iter().filter(|method| method.is_fast());
+    fast.map(|method| method.name()).collect()
 }
 
 /// Scores of all edges by a simple method, row = source.
@@ -115,9 +117,10 @@ pub(crate) fn baseline<'py>(
     method: &str,
     data: &SeriesData,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let method: Baseline = method.parse().or_raise()?;
-    let scores = py.detach(|| method.run(data.set())).or_raise()?;
-    let n = scores.n_variables();
+    let plan = FitPlan::named(method).or_raise()?;
+    let learned = py.detach(|| plan.learn(data.set(), &Silent)).or_raise()?;
+    let n = data.set().n_variables();
+    let scores = edge_scores(&learned.edges, n).or_raise()?;
     Ok(matrix(py, (n, n), scores.matrix().to_vec()))
 }
 

@@ -20,7 +20,7 @@ mod settings;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::data::{SeriesData, check_series, count_dates, read_span, read_time};
+    use super::data::{SeriesData, check_series, count_dates, key_columns, read_span, read_time};
     #[pymodule_export]
     use super::fit::{fit, resume};
     #[pymodule_export]
@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use super::pictures::graph_picture;
     #[pymodule_export]
-    use super::settings::settings;
+    use super::settings::methods;
 
     /// Version of the library.
     #[pymodule_export]

@@ -8,12 +8,14 @@ use driftgraph_core::fitted::edges::{directed_graph, feedback_loops};
 use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTimes};
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTimes};
 use driftgraph_core::fitted::intervention::Interventions;
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::fitted::sample::SampledGraph;
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::{Loaded, RunError};
+use driftgraph_methods::{edge_probabilities, edge_scores};
 use driftgraph_report::report_html;
 use driftgraph_view::{ViewOptions, report_view};
 use numpy::{PyArray2, PyArray3, PyReadonlyArray2};
@@ -31,7 +33,6 @@ use crate::known::{one_of, scheme_of, to_json};
 #[derive(Debug)]
 pub(crate) struct Model {
     run: Run,
-    folder: PathBuf,
     /// The data of the fit; `None` where they cannot be had.
     data: OnceLock<Option<Loaded>>,
 }
@@ -39,6 +40,11 @@ pub(crate) struct Model {
 impl Model {
     fn loaded(&self) -> Option<&Loaded> {
         self.data.get_or_init(|| self.run.load_data(&[]).ok()).as_ref()
+    }
+
+    /// As long as a usual series of the fit; 0 where there is no process.
+    fn usual_span(&self) -> f64 {
+        self.run.model().map_or(0.0, |model| model.usual_span_in(self.data()))
     }
 
     fn data(&self) -> Option<&SeriesSet> {
@@ -56,8 +62,13 @@ impl Model {
         Err(Class::File.with(&message))
     }
 
+    /// The process; an error that says so where the method has none.
+    fn model(&self) -> PyResult<&FittedModel> {
+        self.run.model().or_raise()
+    }
+
     fn start_time(&self, start: &Start) -> f64 {
-        let usual = || self.run.model.first_time_in(self.data());
+        let usual = || self.run.model().map_or(0.0, |model| model.first_time_in(self.data()));
         let Start::Series { name, time } = start else { return usual() };
         let series = || self.data()?.series().iter().find(|series| series.name() == name);
         time.or_else(|| Some(series()?.times()[0])).unwrap_or_else(usual)
@@ -92,8 +103,7 @@ impl PathRequest {
             times
         } else {
             let from = self.start_time.unwrap_or_else(|| model.start_time(&start));
-            let horizon =
-                self.horizon.unwrap_or_else(|| model.run.model.usual_span_in(model.data()));
+            let horizon = self.horizon.unwrap_or_else(|| model.usual_span());
             even_times(from, horizon, self.every).or_raise()?
         };
         Ok(SimulateSettings {
@@ -111,7 +121,7 @@ impl PathRequest {
         let times = if let Some(times) = self.times {
             ForecastTimes::At(times)
         } else {
-            let span = model.run.model.usual_span_in(model.data());
+            let span = model.usual_span();
             ForecastTimes::even(span, self.horizon, self.every).or_raise()?
         };
         Ok(ForecastSettings {
@@ -139,36 +149,48 @@ impl Model {
         let known = OnceLock::new();
         if let Some(data) = data {
             let files = data.loaded.files.clone();
-            let Some(same) = run.data.same(data.loaded.clone()) else {
+            let Some(same) = run.record.data.same(data.loaded.clone()) else {
                 return Err(RunError::DataChanged { folder, files }).or_raise();
             };
             known.get_or_init(|| Some(same));
         }
-        Ok(Self { run, folder, data: known })
+        Ok(Self { run, data: known })
     }
 
     /// Names of the variables.
     #[getter]
     fn variables(&self) -> Vec<String> {
-        self.run.model.variables().to_vec()
+        self.run.variables().to_vec()
     }
 
     /// Number of fits whose log-odds are averaged.
     #[getter]
     fn n_members(&self) -> usize {
-        self.run.model.n_members()
+        self.run.model().map_or(1, FittedModel::n_members)
+    }
+
+    /// Name of the method that made the run.
+    #[getter]
+    fn method(&self) -> String {
+        self.run.record.method.clone()
+    }
+
+    /// Whether there is a process that can be simulated.
+    #[getter]
+    fn has_process(&self) -> bool {
+        self.run.model().is_ok()
     }
 
     /// Longest solver step of the fit.
     #[getter]
-    fn step_size(&self) -> f64 {
-        self.run.model.step_size()
+    fn step_size(&self) -> PyResult<f64> {
+        Ok(self.model()?.step_size())
     }
 
     /// Unit of time, in words.
     #[getter]
     fn time_label(&self) -> String {
-        match self.run.data.time.origin {
+        match self.run.record.data.time.origin {
             Some(_) => "date".to_owned(),
             None => "time".to_owned(),
         }
@@ -178,44 +200,50 @@ impl Model {
     #[getter]
     fn training_data(&self) -> PyResult<SeriesData> {
         let mut data = SeriesData::of_set(self.needed_data()?.clone(), None);
-        data.loaded.time_axis = self.run.data.time.clone();
+        data.loaded.time_axis = self.run.record.data.time.clone();
         Ok(data)
     }
 
     /// Probability of every edge, row = source.
-    fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        let n = self.run.model.n_variables();
-        matrix(py, (n, n), self.run.model.edge_probabilities())
+    fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let n = self.run.variables().len();
+        let found = edge_probabilities(&self.run.edges(), n).or_raise()?;
+        let found = found.ok_or_else(|| {
+            let method = &self.run.record.method;
+            Class::Question.with(&format!("`{method}` gives scores, not probabilities"))
+        })?;
+        Ok(matrix(py, (n, n), found.matrix().to_vec()))
     }
 
     /// Scores that rank edges where probabilities round to 1, row = source.
-    fn scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        let n = self.run.model.n_variables();
-        matrix(py, (n, n), self.run.model.edge_scores().matrix().to_vec())
+    fn scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let n = self.run.variables().len();
+        let scores = edge_scores(&self.run.edges(), n).or_raise()?;
+        Ok(matrix(py, (n, n), scores.matrix().to_vec()))
     }
 
     /// Deviations of the variables.
     #[getter]
-    fn scales(&self) -> Vec<f64> {
-        self.run.model.standardizer().scales().to_vec()
+    fn scales(&self) -> PyResult<Vec<f64>> {
+        Ok(self.model()?.standardizer().scales().to_vec())
     }
 
     /// Whether the model can tell which way effects within a step go.
     #[getter]
     fn tells_direction(&self) -> bool {
-        self.run.model.tells_direction_within_steps()
+        self.run.model().is_ok_and(FittedModel::tells_direction_within_steps)
     }
 
     /// Columns of all edges, most probable first.
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let edges = py.detach(|| self.run.model.edges());
-        answers::edges(py, self.run.model.variables(), &edges)
+        let edges = py.detach(|| self.run.edges());
+        answers::edges(py, self.run.variables(), &edges)
     }
 
     /// Groups of variables that all reach each other over edges of at least this probability.
     fn feedback_loops(&self, threshold: f64) -> Vec<Vec<String>> {
-        let names = self.run.model.variables();
-        let mut edges = self.run.model.edges();
+        let names = self.run.variables();
+        let mut edges = self.run.edges();
         edges.retain(|edge| edge.is_at_least(threshold));
         let loops = feedback_loops(&directed_graph(names.len(), &edges));
         let named = |group: &Vec<usize>| group.iter().map(|&idx| names[idx].clone()).collect();
@@ -225,13 +253,13 @@ impl Model {
     /// Edges of at least this probability in a format for other programs.
     fn graph_text(&self, py: Python<'_>, format: &str, threshold: f64) -> PyResult<String> {
         let format = one_of("format", format, &GraphFormat::ALL.map(|one| (one.name(), one)))?;
-        let mut edges = py.detach(|| self.run.model.edges());
+        let mut edges = py.detach(|| self.run.edges());
         edges.retain(|edge| edge.is_at_least(threshold));
         // A link without a direction is one line of a list, and two cells of a matrix.
         if format != GraphFormat::Matrix {
             edges.retain(|edge| !edge.mirrored);
         }
-        Ok(graph_text(self.run.model.variables(), &edges, format))
+        Ok(graph_text(self.run.variables(), &edges, format))
     }
 
     /// Graphs `(graph, source, target)`: "any", "lagged" or "instantaneous" edges.
@@ -245,8 +273,9 @@ impl Model {
         let kinds =
             [("any", (true, true)), ("lagged", (true, false)), ("instantaneous", (false, true))];
         let (lagged, instant) = one_of("kind", kind, &kinds)?;
-        let n = self.run.model.n_variables();
-        let graphs = py.detach(|| self.run.model.sample_graphs(n_graphs, seed));
+        let n = self.run.variables().len();
+        let model = self.model()?;
+        let graphs = py.detach(|| model.sample_graphs(n_graphs, seed));
         let edges = |graph: &SampledGraph| -> Vec<bool> {
             let within = |idx: usize| graph.instant.as_ref().is_some_and(|one| one.matrix()[idx]);
             let own = graph.lagged.matrix().iter().enumerate();
@@ -259,7 +288,8 @@ impl Model {
     /// New paths of the learned process.
     fn simulate<'py>(&self, py: Python<'py>, request: PathRequest) -> PyResult<Bound<'py, PyDict>> {
         let settings = request.settings(self)?;
-        let paths = py.detach(|| self.run.model.simulate(&settings, self.data(), &|_| ()));
+        let model = self.model()?;
+        let paths = py.detach(|| model.simulate(&settings, self.data(), &|_| ()));
         answers::paths(py, paths.or_raise()?)
     }
 
@@ -270,7 +300,8 @@ impl Model {
         request: PathRequest,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let settings = request.forecast_settings(self)?;
-        let all = py.detach(|| self.run.model.forecast(&settings, self.data(), &|_| ()));
+        let model = self.model()?;
+        let all = py.detach(|| model.forecast(&settings, self.data(), &|_| ()));
         all.or_raise()?.into_iter().map(|one| answers::forecast(py, one)).collect()
     }
 
@@ -278,7 +309,8 @@ impl Model {
     fn forecast_test(&self, py: Python<'_>, share: f64, request: PathRequest) -> PyResult<String> {
         let settings = request.forecast_settings(self)?;
         let data = self.needed_data()?;
-        let test = py.detach(|| self.run.model.forecast_test(data, share, &settings, &|_| ()));
+        let model = self.model()?;
+        let test = py.detach(|| model.forecast_test(data, share, &settings, &|_| ()));
         to_json(&test.or_raise()?.methods)
     }
 
@@ -293,7 +325,8 @@ impl Model {
         let times = times.map_or(ImputeTimes::Rows, ImputeTimes::At);
         let settings = ImputeSettings { times, n_samples, seed };
         let data = self.needed_data()?;
-        let all = py.detach(|| self.run.model.impute(data, &settings)).or_raise()?;
+        let model = self.model()?;
+        let all = py.detach(|| model.impute(data, &settings)).or_raise()?;
         all.into_iter().map(|one| answers::imputed(py, one)).collect()
     }
 
@@ -307,7 +340,8 @@ impl Model {
     ) -> PyResult<String> {
         let settings = ImputeSettings { times: ImputeTimes::Rows, n_samples, seed };
         let data = self.needed_data()?;
-        let test = py.detach(|| self.run.model.impute_test(data, share, &settings, &|_| ()));
+        let model = self.model()?;
+        let test = py.detach(|| model.impute_test(data, share, &settings, &|_| ()));
         to_json(&test.or_raise()?.methods)
     }
 
@@ -319,13 +353,13 @@ impl Model {
         request: PathRequest,
     ) -> PyResult<Bound<'py, PyDict>> {
         let settings = request.settings(self)?;
-        let read_time =
-            |text: &str| self.run.data.time.read_bound(text).map_err(|problem| problem.to_string());
-        let changes = Interventions::parse_with(&texts, self.run.model.variables(), &read_time);
+        let axis = &self.run.record.data.time;
+        let read_time = |text: &str| axis.read_bound(text).map_err(|problem| problem.to_string());
+        let changes = Interventions::parse_with(&texts, self.run.variables(), &read_time);
         let changes =
             changes.map_err(driftgraph_core::fitted::error::FittedError::from).or_raise()?;
-        let effect =
-            py.detach(|| self.run.model.intervene(&changes, &settings, self.data(), &|_| ()));
+        let model = self.model()?;
+        let effect = py.detach(|| model.intervene(&changes, &settings, self.data(), &|_| ()));
         let effect = effect.or_raise()?;
         let times = effect.times.clone();
         let answer = answers::effect(py, effect)?;
@@ -348,7 +382,7 @@ impl Model {
     ) -> PyResult<String> {
         let graph = |matrix: &PyReadonlyArray2<'_, bool>| {
             let edges = matrix.as_slice()?.to_vec();
-            SignatureGraph::from_matrix(self.run.model.n_variables(), edges).or_raise()
+            SignatureGraph::from_matrix(self.run.variables().len(), edges).or_raise()
         };
         let truth = truth.as_ref().map(graph).transpose()?;
         let page = py.detach(|| {
@@ -357,7 +391,7 @@ impl Model {
                 truth: truth.as_ref(),
                 interventions: &interventions,
             };
-            report_view(&self.run, &self.folder, &options).map(|view| report_html(&view))
+            report_view(&self.run, &options).map(|view| report_html(&view))
         });
         page.or_raise()
     }
@@ -368,7 +402,8 @@ impl Model {
         py: Python<'_>,
         data: &SeriesData,
     ) -> PyResult<Vec<(String, f64, usize)>> {
-        let found = py.detach(|| self.run.model.log_likelihoods(data.set())).or_raise()?;
+        let model = self.model()?;
+        let found = py.detach(|| model.log_likelihoods(data.set())).or_raise()?;
         Ok(found.into_iter().map(|one| (one.name, one.log_likelihood, one.n_cells)).collect())
     }
 }

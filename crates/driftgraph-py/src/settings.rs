@@ -1,31 +1,34 @@
-//! The tables of settings, from which signature and documentation of the estimator are made.
+//! The tables of settings, from which signatures and documentation of the estimators are made.
 
-use driftgraph_core::train::bridge::BRIDGE_SETTINGS;
-use driftgraph_core::train::preset::Preset;
-use driftgraph_core::train::settings::{Range, SETTINGS};
-use driftgraph_run::plan::BRIDGE;
+use driftgraph_core::train::settings::{Range, Setting};
+use driftgraph_methods::METHODS;
 use pyo3::prelude::*;
 
 /// Name, kind of value, default, range and meaning of a setting.
 type Row = (&'static str, &'static str, &'static str, String, &'static str);
 
-/// Names of the presets, settings of the bridge posterior, settings of the simulated one.
+/// Name, description, names of presets, and settings of a method.
+type MethodRow = (&'static str, &'static str, Vec<&'static str>, Vec<Row>);
+
+/// All methods, the default first.
 #[pyfunction]
-pub(crate) fn settings() -> (Vec<&'static str>, Vec<Row>, Vec<Row>) {
-    let presets = [BRIDGE].into_iter().chain(Preset::ALL.map(Preset::name)).collect();
-    let bridge = BRIDGE_SETTINGS.iter().map(|setting| {
-        let kind = if setting.range == "true or false" { "bool" } else { "any" };
-        (setting.name, kind, setting.default, setting.range.to_owned(), setting.meaning)
-    });
-    let simulated = SETTINGS.iter().map(|setting| {
-        let kind = match setting.range {
-            Range::Number { .. } => "number",
-            Range::Choice(_) => "word",
-            Range::YesNo => "bool",
-            Range::Any => "whole",
-            Range::Edges => "edges",
-        };
-        (setting.name, kind, setting.default, setting.range.to_string(), setting.meaning)
-    });
-    (presets, bridge.collect(), simulated.collect())
+pub(crate) fn methods() -> Vec<MethodRow> {
+    let row = |method: &&dyn driftgraph_methods::Method| {
+        let presets = method.presets().into_iter().map(|preset| preset.name).collect();
+        let settings = method.settings().iter().map(setting_row).collect();
+        (method.name(), method.description(), presets, settings)
+    };
+    METHODS.iter().map(row).collect()
+}
+
+fn setting_row(setting: &Setting) -> Row {
+    let kind = match setting.range {
+        Range::Number { .. } => "number",
+        Range::Choice(_) => "word",
+        Range::YesNo => "bool",
+        Range::Any => "whole",
+        Range::Edges => "edges",
+        Range::Mixed { .. } => "any",
+    };
+    (setting.name, kind, setting.default, setting.range.to_string(), setting.meaning)
 }

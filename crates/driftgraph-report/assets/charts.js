@@ -28,6 +28,10 @@ window.driftgraph = (() => {
     const text = value === 0 ? "0" : size < 1e-3 || size >= 1e5 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
     return text.replace("-", "−");
   };
+  // The score of an edge by its share of the full scale: a probability where nothing else is said.
+  const score = report?.graph?.score;
+  const scoreName = score?.name ?? "probability";
+  const scoreText = (share) => score ? short(share * score.full_scale) : probability(share);
   const probability = (value) => value > 0.995 ? "> 0.99" : value < 0.005 ? "< 0.01" : value.toFixed(2);
 
   // Columns are packed as least, greatest and two characters per number.
@@ -224,7 +228,7 @@ window.driftgraph = (() => {
       charts.replaceChildren(...interventionCharts(report.interventions[Number(charts.dataset.intervention)]));
     }
     const curves = document.getElementById("training-charts");
-    if (curves) curves.replaceChildren(...report.training.curves.map((curve) => trainingChart(report.training.steps, curve.name, unpack(curve.values))));
+    if (curves && report.training) curves.replaceChildren(...report.training.curves.map((curve) => trainingChart(report.training.steps, curve.name, unpack(curve.values))));
   };
   const interventionCharts = (one, names = report.graph.variables, xLabel = report.data.time_label) =>
     one.changes.filter((change) => change.changed).slice(0, SHOWN).map(({ variable }) => chart({
@@ -234,5 +238,5 @@ window.driftgraph = (() => {
   const trainingChart = (steps, name, values) =>
     chart({ title: name, xLabel: "step", layers: [{ kind: "line", style: "first", x: steps, y: values, name }] });
   start();
-  return { report, svg, html, short, probability, unpack, chart, fanLayers, interventionCharts, trainingChart, showTip, hideTip };
+  return { report, svg, html, short, scoreName, scoreText, unpack, chart, fanLayers, interventionCharts, trainingChart, showTip, hideTip };
 })();

@@ -17,6 +17,8 @@ pub struct LearnedEdges<'a> {
     pub signs: Option<&'a [EffectSign]>,
     /// D x D true edges, where known.
     pub truth: Option<&'a [bool]>,
+    /// D x D edges that have no direction, where there are any: lines without heads, drawn where they have a score.
+    pub undirected: Option<&'a [bool]>,
 }
 
 /// Whether a source raises or lowers the rate of change of its target.
@@ -43,6 +45,7 @@ impl<'a> LearnedEdges<'a> {
             full_scale: 1.0,
             signs: None,
             truth: None,
+            undirected: None,
         }
     }
 
@@ -59,13 +62,9 @@ impl<'a> LearnedEdges<'a> {
         self.score(source, target) / self.full_scale
     }
 
-    pub(crate) fn sign(&self, source: usize, target: usize) -> EffectSign {
-        self.signs.map_or(EffectSign::Unknown, |signs| signs[source * self.n_variables() + target])
-    }
-
-    /// Whether the edge is true, where that is known.
-    pub(crate) fn is_true(&self, source: usize, target: usize) -> Option<bool> {
-        self.truth.map(|truth| truth[source * self.n_variables() + target])
+    /// The sign, where signs are known.
+    pub(crate) fn sign(&self, source: usize, target: usize) -> Option<EffectSign> {
+        self.signs.map(|signs| signs[source * self.n_variables() + target])
     }
 
     /// The edge by its full names.
@@ -91,6 +90,7 @@ impl<'a> LearnedEdges<'a> {
             ("scores", Some(self.scores.len())),
             ("signs", self.signs.map(<[_]>::len)),
             ("truth", self.truth.map(<[_]>::len)),
+            ("undirected", self.undirected.map(<[_]>::len)),
         ];
         for (matrix, found) in sizes {
             if let Some(found) = found.filter(|&found| found != n * n) {

@@ -1,6 +1,6 @@
 //! One run as one HTML file: no network, no build step, readable without scripts and on paper.
 
-mod arrow;
+mod agreement;
 mod base64;
 mod chart;
 mod comparison;
@@ -10,16 +10,25 @@ mod provenance;
 mod series;
 mod training;
 
-pub use self::graph::graph_picture;
+pub use self::agreement::{agreement_html, agreement_sections};
+pub use self::graph::{graph_picture, nodes_picture};
+pub use self::matrix::matrix_picture;
 
-use crate::prose::{cautions, sentences};
+use driftgraph_text::json_in_html;
+
+use crate::prose::{cautions, probability, sentences};
 use crate::svg::element::Element;
 use crate::view::{
-    DataView, FitView, FutureView, GraphView, InterventionView, ReportView, TrainingView,
+    DataView, FitView, FutureView, GraphView, InterventionView, MethodView, ReportView,
+    TrainingView,
 };
 
 /// Styles of the report and of the local page.
-pub const STYLES: &str = include_str!("../assets/report.css");
+pub const STYLES: &str =
+    concat!(include_str!("../assets/pictures.css"), include_str!("../assets/report.css"));
+/// Those of the page around its pictures, and those that a picture needs to stand alone.
+pub(crate) const PAGE_STYLES: &str = include_str!("../assets/report.css");
+pub(crate) const PICTURE_STYLES: &str = include_str!("../assets/pictures.css");
 /// Scripts of the report, in the order in which they run.
 pub const SCRIPTS: [&str; 3] = [
     include_str!("../assets/charts.js"),
@@ -41,7 +50,7 @@ struct ForScripts<'a> {
     graph: &'a GraphView,
     truth: Option<&'a [[usize; 2]]>,
     fit: Option<&'a FitView>,
-    training: &'a TrainingView,
+    training: Option<&'a TrainingView>,
     future: Option<&'a FutureView>,
     interventions: &'a [InterventionView],
 }
@@ -51,17 +60,7 @@ struct ForScripts<'a> {
 /// Everything in the view may come from strangers: names are escaped wherever they go.
 pub fn report_html(view: &ReportView) -> String {
     let sections: String = report_sections(view).into_iter().map(|(_, text)| text).collect();
-    let charset = Element::new("meta").set("charset", "utf-8");
-    let policy =
-        Element::new("meta").set("http-equiv", "Content-Security-Policy").set("content", POLICY);
-    let viewport = Element::new("meta")
-        .set("name", "viewport")
-        .set("content", "width=device-width, initial-scale=1");
-    let scheme = Element::new("meta").set("name", "color-scheme").set("content", "light dark");
-    let head = Element::new("head")
-        .with_all([charset, policy, viewport, scheme])
-        .with(Element::new("title").text(&format!("{} – driftgraph", view.name)))
-        .with(Element::new("style").markup(STYLES));
+    let head = page_head(&view.name).with(Element::new("style").markup(STYLES));
     let header = Element::new("header")
         .with(Element::new("p").set("class", "brand").text("driftgraph"))
         .with(Element::new("h1").text(&view.name));
@@ -83,6 +82,20 @@ pub fn report_html(view: &ReportView) -> String {
     format!("<!doctype html>{}", page.into_svg())
 }
 
+/// The head of any page of its own, without styles.
+fn page_head(name: &str) -> Element {
+    let charset = Element::new("meta").set("charset", "utf-8");
+    let policy =
+        Element::new("meta").set("http-equiv", "Content-Security-Policy").set("content", POLICY);
+    let viewport = Element::new("meta")
+        .set("name", "viewport")
+        .set("content", "width=device-width, initial-scale=1");
+    let scheme = Element::new("meta").set("name", "color-scheme").set("content", "light dark");
+    Element::new("head")
+        .with_all([charset, policy, viewport, scheme])
+        .with(Element::new("title").text(&format!("{name} – driftgraph")))
+}
+
 /// The sections of a report by their places, to be put into a page.
 pub fn report_sections(view: &ReportView) -> Vec<(&'static str, String)> {
     let provenance = provenance::provenance_section(&view.provenance, &view.downloads);
@@ -92,8 +105,8 @@ pub fn report_sections(view: &ReportView) -> Vec<(&'static str, String)> {
         ("matrix", Some(matrix::matrix_section(view))),
         ("truth", view.truth.as_ref().map(comparison::comparison_section)),
         ("fit", view.fit.as_ref().map(|fit| series::fit_section(view, fit))),
-        ("next", Some(series::next_section(view))),
-        ("training", Some(training::training_section(&view.training))),
+        ("next", view.method.has_process.then(|| series::next_section(view))),
+        ("training", view.training.as_ref().map(training::training_section)),
         ("provenance", Some(provenance)),
     ];
     let drawn = sections.into_iter().filter_map(|(place, section)| Some((place, section?)));
@@ -107,13 +120,12 @@ pub fn report_data(view: &ReportView) -> String {
         graph: &view.graph,
         truth: view.truth.as_ref().map(|truth| &truth.edges[..]),
         fit: view.fit.as_ref(),
-        training: &view.training,
+        training: view.training.as_ref(),
         future: view.future.as_ref(),
         interventions: &view.interventions,
     };
     let text = serde_json::to_string(&data).expect("numbers and texts can always be written");
-    // Inside a script element only `<` could end it; the others are for older parsers.
-    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    json_in_html(&text)
 }
 
 fn script_data(view: &ReportView) -> Element {
@@ -126,34 +138,29 @@ pub fn report_navigation(view: &ReportView) -> String {
     navigation(view).into_svg()
 }
 
-/// Text for HTML content and attributes.
-pub fn escaped_text(text: &str) -> String {
-    Element::new("span").text(text).into_content()
-}
-
 fn navigation(view: &ReportView) -> Element {
-    let mut places = vec![("#graph", "Graph"), ("#matrix", "All pairs")];
-    if view.truth.is_some() {
-        places.push(("#truth", "Known edges"));
-    }
-    if view.fit.is_some() {
-        places.push(("#fit", "Fit"));
-    }
-    places.extend([
-        ("#next", "What next"),
-        ("#training", "Training"),
-        ("#provenance", "Provenance"),
-    ]);
-    let links =
-        places.into_iter().map(|(place, text)| Element::new("a").set("href", place).text(text));
+    let places = [
+        ("#graph", "Graph", true),
+        ("#matrix", "All pairs", true),
+        ("#truth", "Known edges", view.truth.is_some()),
+        ("#fit", "Fit", view.fit.is_some()),
+        ("#next", "What next", view.method.has_process),
+        ("#training", "Training", view.training.is_some()),
+        ("#provenance", "Provenance", true),
+    ];
+    let links = places.into_iter().filter(|(.., is_there)| *is_there);
+    let links = links.map(|(place, text, _)| Element::new("a").set("href", place).text(text));
     Element::new("nav").set("aria-label", "Parts of the report").with_all(links)
 }
 
 fn words_section(view: &ReportView) -> Element {
     let section = Element::new("section").set("id", "words").set("aria-label", "In words");
-    let words = sentences(view).map(|sentence| Element::new("p").text(&sentence));
+    let words = sentences(view).into_iter().map(|sentence| Element::new("p").text(&sentence));
+    let MethodView { name, description, .. } = &view.method;
+    let method = format!("Method: {name}. {}.", description.trim_end_matches('.'));
+    let method = Element::new("p").set("class", "faint").text(&method);
     let cautions = cautions(view);
-    let section = section.with_all(words);
+    let section = section.with_all(words).with(method);
     if cautions.is_empty() {
         return section;
     }
@@ -194,6 +201,11 @@ fn plain_table(name: &str, header: &[&str], rows: Vec<Vec<String>>) -> Element {
         .set("role", "group")
         .set("aria-label", &format!("table of {name}"))
         .with(table)
+}
+
+/// The score of an edge as people read it, by its share of the full scale.
+pub(crate) fn value_text(graph: &GraphView, share: f64) -> String {
+    graph.score.as_ref().map_or_else(|| probability(share), |score| short(share * score.full_scale))
 }
 
 /// A number with three digits, as people read it.

@@ -29,7 +29,6 @@
 mod edges;
 mod error;
 mod html;
-mod layout;
 mod order;
 mod prose;
 mod svg;
@@ -38,14 +37,14 @@ pub mod view;
 pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;
 pub use html::{
-    SCRIPTS, STYLES, escaped_text, graph_picture, report_data, report_html, report_navigation,
-    report_sections,
+    SCRIPTS, STYLES, agreement_html, agreement_sections, graph_picture, matrix_picture,
+    nodes_picture, report_data, report_html, report_navigation, report_sections,
 };
-pub use layout::node_positions;
 pub use order::matrix_orders;
 pub use svg::bands::{Band, BandChart, BandMeaning, Panel, bands_svg};
 pub use svg::calendar::Calendar;
 pub use svg::dots::{DotChart, DotRow, dots_svg};
+pub use svg::graph::layout::node_positions;
 pub use svg::graph::{EdgeSelection, GraphOptions, graph_svg};
 pub use svg::heatmap::heatmap_svg;
 pub use svg::reliability::{ReliabilityCurve, ReliabilityPoint, reliability_svg};

@@ -71,19 +71,9 @@ fn nearest(n: usize, gaps: &[f64], clusters: &[Option<Vec<usize>>]) -> Option<(u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::EffectSign;
 
     fn edge(source: usize, target: usize, probability: f64) -> EdgeView {
-        EdgeView {
-            source,
-            target,
-            probability,
-            sign: EffectSign::Unknown,
-            effect: 0.0,
-            strength: 0.0,
-            disagreement: 0.0,
-            instantaneous: None,
-        }
+        EdgeView { probability, ..EdgeView::unlisted(source, target) }
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub(crate) mod dots;
 pub(crate) mod element;
 pub(crate) mod graph;
 pub(crate) mod heatmap;
-mod legend;
+pub(crate) mod legend;
 mod page;
 pub(crate) mod reliability;
 pub(crate) mod text;

@@ -1,9 +1,11 @@
 //! Everything a report shows, as plain names and numbers: the whole contract with the renderer.
 
+mod agreement;
 mod column;
 
 use serde::{Deserialize, Serialize};
 
+pub use agreement::{AgreedEdge, AgreementView, ComparedRun};
 pub use column::Column;
 
 use crate::{Calendar, EffectSign};
@@ -13,6 +15,8 @@ use crate::{Calendar, EffectSign};
 pub struct ReportView {
     /// Name of the run.
     pub name: String,
+    /// What learned the edges.
+    pub method: MethodView,
     /// What was measured.
     pub data: DataView,
     /// What was learned of the edges.
@@ -21,9 +25,9 @@ pub struct ReportView {
     pub truth: Option<TruthView>,
     /// The series and their posterior; `None` where the data are not at hand, or very many.
     pub fit: Option<FitView>,
-    /// How the fit went.
-    pub training: TrainingView,
-    /// Futures of some series.
+    /// How the fit went; `None` for a method that is not trained.
+    pub training: Option<TrainingView>,
+    /// Futures of some series; `None` where there is no process, or computing them would take long.
     pub future: Option<FutureView>,
     /// What happens under interventions, those that were computed.
     pub interventions: Vec<InterventionView>,
@@ -31,6 +35,17 @@ pub struct ReportView {
     pub provenance: ProvenanceView,
     /// Files that the report carries.
     pub downloads: Vec<Download>,
+}
+
+/// The method that made a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodView {
+    /// Its name.
+    pub name: String,
+    /// What it does, in one sentence.
+    pub description: String,
+    /// Whether it learned a process, of which futures and interventions can be asked.
+    pub has_process: bool,
 }
 
 /// The size of the data.
@@ -57,6 +72,8 @@ pub struct DataView {
 pub struct GraphView {
     /// Names of the variables; any text is safe.
     pub variables: Vec<String>,
+    /// What edges are ranked by, for a method that gives no probabilities.
+    pub score: Option<ScoreView>,
     /// Edges of at least the probability `listed_from`, the best first.
     pub edges: Vec<EdgeView>,
     /// Edges below this probability are not listed.
@@ -73,6 +90,15 @@ pub struct GraphView {
     pub feedback_loops: Vec<Vec<usize>>,
 }
 
+/// A score that is not a probability: edges carry it as a share of the full scale.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScoreView {
+    /// What it is.
+    pub name: String,
+    /// The score whose share is 1.
+    pub full_scale: f64,
+}
+
 /// One edge.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "EdgeTuple", into = "EdgeTuple")]
@@ -81,24 +107,80 @@ pub struct EdgeView {
     pub source: usize,
     /// Position of the target.
     pub target: usize,
-    /// Probability of any influence.
+    /// Probability of any influence; where the graph has a score, that as a share of its full scale.
     pub probability: f64,
-    /// Sign of the effect on the drift.
+    /// Sign of the effect of the part that carries the edge.
     pub sign: EffectSign,
-    /// Mean effect on the drift, in the user's units.
-    pub effect: f64,
+    /// Mean effect of that part in the user's units, where the method gives effects.
+    pub effect: Option<f64>,
     /// The same in deviations.
-    pub strength: f64,
+    pub strength: Option<f64>,
     /// Deviation of the log-odds over fits with different seeds.
     pub disagreement: f64,
     /// Probability of an influence within a step, where the model has such effects.
     pub instantaneous: Option<f64>,
+    /// What carries the edge, and whether it has a direction.
+    pub kind: LinkKind,
+    /// Where the effect lies with a probability of 90 % if the edge exists, where that is known.
+    pub interval: Option<[f64; 2]>,
+    /// Effects of the lagged part and of that within a step, where both carry the edge.
+    pub parts: Option<[f64; 2]>,
+}
+
+/// What carries an edge, and whether it has a direction; in one letter, since there are many edges.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LinkKind {
+    /// It acts through time; also any edge of a method that knows no parts.
+    #[default]
+    #[serde(rename = "l")]
+    Lagged,
+    /// Both move together within a step, and the data tell which way.
+    #[serde(rename = "w")]
+    WithinStep,
+    /// Both move together within a step, and nobody can tell which way.
+    #[serde(rename = "n")]
+    Undirected,
+    /// Lagged, and within a step.
+    #[serde(rename = "b")]
+    Both,
+    /// The edge in the other direction says all of this: a cell of the matrix, but no edge of its own.
+    #[serde(rename = "m")]
+    Mirrored,
 }
 
 /// An edge without the names of its fields, which would be most of a large report.
-type EdgeTuple = (usize, usize, f64, EffectSign, f64, f64, f64, Option<f64>);
+type EdgeTuple = (
+    usize,
+    usize,
+    f64,
+    EffectSign,
+    Option<f64>,
+    Option<f64>,
+    f64,
+    Option<f64>,
+    LinkKind,
+    Option<[f64; 2]>,
+    Option<[f64; 2]>,
+);
 
 impl EdgeView {
+    /// An edge that a graph does not list.
+    pub(crate) fn unlisted(source: usize, target: usize) -> Self {
+        let sign = EffectSign::Unknown;
+        (source, target, 0.0, sign, None, None, 0.0, None, LinkKind::Lagged, None, None).into()
+    }
+
+    /// Whether it is a line without a head.
+    pub fn is_undirected(&self) -> bool {
+        self.kind == LinkKind::Undirected
+    }
+
+    /// Whether it joins two variables, in this direction or in either where it has none.
+    pub(crate) fn joins(&self, source: usize, target: usize) -> bool {
+        let own = (self.source, self.target);
+        own == (source, target) || (self.is_undirected() && own == (target, source))
+    }
+
     /// Whether it leads from a variable to itself.
     pub fn is_self_loop(&self) -> bool {
         self.source == self.target
@@ -107,9 +189,21 @@ impl EdgeView {
 
 impl From<EdgeTuple> for EdgeView {
     fn from(tuple: EdgeTuple) -> Self {
-        let (source, target, probability, sign, effect, strength, disagreement, instantaneous) =
-            tuple;
-        Self { source, target, probability, sign, effect, strength, disagreement, instantaneous }
+        let (source, target, probability, sign, effect, strength, ..) = tuple;
+        let (.., disagreement, instantaneous, kind, interval, parts) = tuple;
+        Self {
+            source,
+            target,
+            probability,
+            sign,
+            effect,
+            strength,
+            disagreement,
+            instantaneous,
+            kind,
+            interval,
+            parts,
+        }
     }
 }
 
@@ -117,7 +211,20 @@ impl From<EdgeView> for EdgeTuple {
     fn from(edge: EdgeView) -> Self {
         let EdgeView { source, target, probability, sign, .. } = edge;
         let EdgeView { effect, strength, disagreement, instantaneous, .. } = edge;
-        (source, target, probability, sign, effect, strength, disagreement, instantaneous)
+        let EdgeView { kind, interval, parts, .. } = edge;
+        (
+            source,
+            target,
+            probability,
+            sign,
+            effect,
+            strength,
+            disagreement,
+            instantaneous,
+            kind,
+            interval,
+            parts,
+        )
     }
 }
 
@@ -133,12 +240,28 @@ pub struct SelectionView {
 }
 
 impl GraphView {
+    /// Whether the sign of any edge is known; edges of a method without signs are drawn alike.
+    pub fn has_signs(&self) -> bool {
+        self.edges.iter().any(|edge| edge.sign != EffectSign::Unknown)
+    }
+
+    /// What edges are ranked by.
+    pub fn score_name(&self) -> &str {
+        self.score.as_ref().map_or("probability", |score| &score.name)
+    }
+
+    /// Edges without those that say again what others do, the best first.
+    pub fn links(&self) -> impl Iterator<Item = &EdgeView> {
+        self.edges.iter().filter(|edge| edge.kind != LinkKind::Mirrored)
+    }
+
     /// Edges that are drawn at first with their positions in the list, the best first.
     pub fn drawn(&self) -> Vec<(usize, EdgeView)> {
         let SelectionView { threshold, most, self_loops } = self.selection;
         let mut left = most;
         let probable = self.edges.iter().copied().enumerate();
-        let probable = probable.filter(|(_, edge)| edge.probability >= threshold);
+        let probable = probable
+            .filter(|(_, edge)| edge.probability >= threshold && edge.kind != LinkKind::Mirrored);
         probable
             .filter(|(_, edge)| {
                 if edge.is_self_loop() {
@@ -167,13 +290,13 @@ pub struct TruthView {
     /// The known edges.
     pub edges: Vec<[usize; 2]>,
     /// This run first, then simple methods on the same data.
-    pub methods: Vec<MethodView>,
+    pub methods: Vec<RankingView>,
 }
 
 /// How well one method ranked the known edges.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MethodView {
-    /// Its name.
+pub struct RankingView {
+    /// Name of the method.
     pub name: String,
     /// All pairs counted.
     pub with_self_edges: MetricsView,

@@ -26,7 +26,10 @@ fn short_names(n: usize) -> Vec<String> {
 }
 
 fn of_class<'a, 'input>(svg: &'a Document<'input>, class: &str) -> Vec<Node<'a, 'input>> {
-    svg.descendants().filter(|node| node.attribute("class") == Some(class)).collect()
+    let has = |node: &Node| {
+        node.attribute("class").is_some_and(|all| all.split(' ').any(|one| one == class))
+    };
+    svg.descendants().filter(has).collect()
 }
 
 /// What the pointer shows over a shape.
@@ -35,10 +38,22 @@ fn tooltip<'a>(node: Node<'a, '_>) -> Option<&'a str> {
     title.map(|title| title.text().unwrap_or_default())
 }
 
-/// Tooltips of all shapes of a class.
+/// Whether a shape is the cells of a heat map, and not a sample in its legend.
+fn is_coloured(node: Node) -> bool {
+    let in_legend = node.ancestors().any(|above| above.attribute("class") == Some("legend"));
+    node.attribute("class").is_some_and(|class| class.starts_with("cells")) && !in_legend
+}
+
+/// The arrows of a picture without the samples in its legend, weak ones first.
+fn arrows<'a, 'input>(svg: &'a Document<'input>, class: &str) -> Vec<Node<'a, 'input>> {
+    let drawn = of_class(svg, "edges")[0];
+    of_class(svg, class).into_iter().filter(|node| node.parent() == Some(drawn)).collect()
+}
+
+/// Tooltips of all arrows of a class.
 fn tooltips(svg: &str, class: &str) -> BTreeSet<String> {
     let svg = Document::parse(svg).unwrap();
-    of_class(&svg, class).into_iter().map(|node| tooltip(node).unwrap().to_owned()).collect()
+    arrows(&svg, class).into_iter().map(|node| tooltip(node).unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -69,17 +84,14 @@ fn rows_are_sources_and_columns_are_targets() {
     let picture = heatmap_svg(&LearnedEdges::probabilities(&names, &[0.0, 0.9, 0.0, 0.0]), "");
     let picture = picture.unwrap();
     let svg = Document::parse(&picture).unwrap();
-    let cells = of_class(&svg, "cells")[0];
-    let cell = cells.children().find(|child| child.has_tag_name("rect")).unwrap();
-    assert_eq!(tooltip(cell), Some("here → there: 0.90"));
-    let place = |node: Node, axis| node.attribute(axis).unwrap().parse::<f64>().unwrap();
-    let label = |class: &str, name| {
-        let group = of_class(&svg, class)[0];
-        group.children().find(|text| tooltip(*text) == Some(name)).unwrap()
-    };
-    let side = place(cell, "width");
-    let row = place(label("sources", "here"), "y") - place(cell, "y");
-    let column = place(label("targets", "there"), "x") - place(cell, "x");
+    let cell = svg.descendants().find(|node| is_coloured(*node)).unwrap();
+    let [x, y, side, ..] = numbers(cell.attribute("d").unwrap())[..] else { panic!("a square") };
+    // Of each name one text stands at its row and one, turned, above its column.
+    let texts =
+        |name| of_class(&svg, "names")[0].children().filter(move |t| tooltip(*t) == Some(name));
+    let row = texts("here").find_map(|text| text.attribute("y")).map(number).unwrap() - y;
+    let turn = texts("there").find_map(|text| text.attribute("transform")).unwrap();
+    let column = numbers(turn)[0] - x;
     assert!((0.0..side).contains(&row), "{row}");
     assert!((0.0..side).contains(&column), "{column}");
 }
@@ -97,19 +109,16 @@ fn the_truth_outlines_its_cells_and_sorts_the_arrows() {
     };
     let [heatmap, graph] = both(&edges);
     let svg = Document::parse(&heatmap).unwrap();
-    assert_eq!(of_class(&svg, "true-edges")[0].children().filter(Node::is_element).count(), 2);
-    let shown = ["x1 → x1: 0.90, negative effect, correct".to_owned()];
-    let wrong = ["x2 → x1: 0.60, positive effect, not in the truth".to_owned()];
-    assert_eq!(tooltips(&graph, "edge"), shown.into_iter().chain(wrong).collect());
-    let missed = ["x1 → x2: true but not selected, 0.20".to_owned()];
-    assert_eq!(tooltips(&graph, "missed"), missed.into());
+    assert_eq!(of_class(&svg, "truth")[0].attribute("d").unwrap().matches('M').count(), 2);
+    let shown = ["x1 → x1: 0.90, negative effect, known".to_owned()];
+    let wrong = ["x2 → x1: 0.60, positive effect, not known".to_owned()];
+    let missed = ["x1 → x2: 0.20, known but not selected".to_owned()];
+    assert_eq!(tooltips(&graph, "false"), wrong.clone().into());
+    assert_eq!(tooltips(&graph, "missed"), missed.clone().into());
     let svg = Document::parse(&graph).unwrap();
-    let dashed: Vec<bool> = of_class(&svg, "edge")
-        .into_iter()
-        .map(|edge| edge.children().any(|line| line.has_attribute("stroke-dasharray")))
-        .collect();
-    // From weak to strong: the false edge is dashed, the correct one is not.
-    assert_eq!(dashed, [true, false]);
+    let all: Vec<_> = arrows(&svg, "edge").into_iter().filter_map(tooltip).collect();
+    // What was missed lies below, then from weak to strong.
+    assert_eq!(all, [&missed[0], &wrong[0], &shown[0]]);
 }
 
 #[test]
@@ -119,19 +128,20 @@ fn a_self_loop_leaves_and_enters_its_own_node() {
     scores[4] = 0.9;
     let picture = graph_svg(&LearnedEdges::probabilities(&names, &scores), &at_least(0.5)).unwrap();
     let svg = Document::parse(&picture).unwrap();
-    let [edge] = of_class(&svg, "edge")[..] else { panic!("one edge is drawn") };
+    let [edge] = arrows(&svg, "edge")[..] else { panic!("one edge is drawn") };
     assert_eq!(tooltip(edge), Some("x2 → x2: 0.90"));
     let node = of_class(&svg, "node")[1];
-    let disc = node.children().find(|child| child.has_tag_name("circle")).unwrap();
-    let [x, y, radius] = ["cx", "cy", "r"].map(|name| number(disc.attribute(name).unwrap()));
+    let [x, y] = numbers(node.attribute("transform").unwrap())[..] else { panic!("a place") };
+    let disc = node.children().find(|child| child.has_tag_name("rect")).unwrap();
+    let [width, height] = ["width", "height"].map(|name| number(disc.attribute(name).unwrap()));
     let paths: Vec<Vec<f64>> = (edge.children().filter(|child| child.has_tag_name("path")))
         .map(|path| numbers(path.attribute("d").unwrap()))
         .collect();
     // The line starts where the first path does, the tip of the head is the start of the second.
     for path in paths {
-        let off = ((path[0] - x).powi(2) + (path[1] - y).powi(2)).sqrt() - radius;
-        // Coordinates are rounded to hundredths, in both directions and in both shapes.
-        assert!(off.abs() < 0.03, "{off}");
+        assert!((path[0] - x).abs() < 0.5 * width, "{path:?}");
+        // Two pixels between an arrow and its node, written with two digits.
+        assert!(((path[1] - y).abs() - 0.5 * height - 2.0).abs() < 0.01, "{path:?}");
     }
 }
 
@@ -166,8 +176,8 @@ fn scores_of_any_scale_have_the_colours_of_their_share() {
     let (small, large) = ([0.2, 0.4, 1.0, 0.0], [50.0, 100.0, 250.0, 0.0]);
     let fills = |picture: String| -> Vec<String> {
         let svg = Document::parse(&picture).unwrap();
-        let rects = of_class(&svg, "cells")[0].children().filter(|node| node.has_tag_name("rect"));
-        rects.map(|rect| rect.attribute("fill").unwrap().to_owned()).collect()
+        let cells = svg.descendants().filter(|node| is_coloured(*node));
+        cells.map(|cell| cell.attribute("fill-opacity").unwrap().to_owned()).collect()
     };
     let probabilities = LearnedEdges::probabilities(&names, &small);
     let scores = LearnedEdges { scores: &large, full_scale: 250.0, ..probabilities };
@@ -211,8 +221,8 @@ fn assert_on_the_sheet(picture: &str) {
                 }
                 _ => continue,
             };
-            // Samples of the legend are drawn around their own origin.
-            assert!((-10.0..=limit).contains(&number(value)), "{attribute:?}");
+            // Nodes and samples of the legend are drawn around their own origin.
+            assert!((-100.0..=limit).contains(&number(value)), "{attribute:?}");
         }
     }
 }
@@ -251,10 +261,22 @@ proptest! {
 
         let svg = Document::parse(&graph).unwrap();
         let selected = |idx: &usize| scores[*idx] >= threshold;
-        prop_assert_eq!(of_class(&svg, "edge").len(), (0..n * n).filter(selected).count());
         let missed = (0..n * n).filter(|idx| truth[*idx] && !selected(idx)).count();
-        prop_assert_eq!(of_class(&svg, "missed").len(), missed);
+        prop_assert_eq!(arrows(&svg, "missed").len(), missed);
+        let n_selected = (0..n * n).filter(selected).count();
+        prop_assert_eq!(arrows(&svg, "edge").len(), n_selected + missed);
         prop_assert_eq!(of_class(&svg, "node").len(), n);
+    }
+}
+
+#[test]
+fn a_picture_carries_its_colours_and_needs_no_browser_to_resolve_them() {
+    let names = short_names(3);
+    for picture in both(&LearnedEdges::probabilities(&names, &[0.9; 9])) {
+        let svg = Document::parse(&picture).unwrap();
+        let style = svg.descendants().find(|node| node.has_tag_name("style")).unwrap();
+        let style = style.text().unwrap();
+        assert!(style.contains(".more { color: #0b68a6; }") && !style.contains("var("), "{style}");
     }
 }
 

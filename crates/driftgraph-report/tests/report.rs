@@ -2,8 +2,8 @@
 
 use driftgraph_report::view::{
     ChangeView, Column, CurveView, DataView, Download, EdgeView, FanSeries, FitSeries, FitView,
-    FutureView, GraphView, InterventionView, MethodView, MetricsView, ProvenanceView, ReportView,
-    SelectionView, TrainingView, TriedView, TruthView,
+    FutureView, GraphView, InterventionView, LinkKind, MethodView, MetricsView, ProvenanceView,
+    RankingView, ReportView, ScoreView, SelectionView, TrainingView, TriedView, TruthView,
 };
 use driftgraph_report::{
     EffectSign, matrix_orders, node_positions, report_data, report_html, report_sections,
@@ -15,10 +15,13 @@ fn edge(source: usize, target: usize, probability: f64, sign: EffectSign) -> Edg
         target,
         probability,
         sign,
-        effect: -0.5,
-        strength: 0.25,
+        effect: Some(-0.5),
+        strength: Some(0.25),
         disagreement: 3.0,
         instantaneous: Some(0.1),
+        kind: LinkKind::Lagged,
+        interval: Some([-0.75, -0.25]),
+        parts: None,
     }
 }
 
@@ -69,6 +72,7 @@ fn view(variables: &[String]) -> ReportView {
     let named = variables[0].clone();
     ReportView {
         name: named.clone(),
+        method: MethodView { name: "bridge".into(), description: named.clone(), has_process: true },
         data: DataView {
             n_series: 2,
             n_rows: 6,
@@ -79,6 +83,7 @@ fn view(variables: &[String]) -> ReportView {
         },
         graph: GraphView {
             variables: variables.to_vec(),
+            score: None,
             positions: node_positions(variables, &[(0, 1), (1, 0)]),
             orders: matrix_orders(n, &edges),
             feedback_loops: vec![vec![0, 1]],
@@ -89,7 +94,7 @@ fn view(variables: &[String]) -> ReportView {
         },
         truth: Some(TruthView {
             edges: vec![[0, 1]],
-            methods: vec![MethodView {
+            methods: vec![RankingView {
                 name: named.clone(),
                 with_self_edges: metrics,
                 without_self_edges: metrics,
@@ -108,7 +113,7 @@ fn view(variables: &[String]) -> ReportView {
             }],
             n_series: 2,
         }),
-        training: training(&named),
+        training: Some(training(&named)),
         future: Some(FutureView { series: vec![fan(&named)] }),
         interventions: vec![InterventionView {
             text: named.clone(),
@@ -209,8 +214,10 @@ fn graph_matrix_and_numbers_are_there_without_scripts() {
         tree.descendants().filter(has).count()
     };
     assert_eq!(with_class("node"), 3);
-    // Three of the four edges are probable enough; the legend has three more.
-    assert_eq!(with_class("edge"), 3 + 3);
+    // Three of the four edges are probable enough; the legend has three for signs and three for the truth.
+    assert_eq!(with_class("edge"), 3 + 6);
+    // Of the three, one is known; the legend has one more.
+    assert_eq!(with_class("false"), 2 + 1);
     assert_eq!(with_class("cells"), 4, "one path per sign and level");
     assert_eq!(with_class("truth"), 1);
     for number in ["0.97", "0.83", "12 s", "whole series", "−12.3"] {
@@ -225,10 +232,49 @@ fn weak_evidence_is_said_in_words() {
     for caution in ["not converged", "seeds disagree about 3 of the 3", "few data: 6 rows"] {
         assert!(text.contains(caution), "{caution}");
     }
-    shown.training.converged = Some(true);
-    shown.training.n_members = 1;
+    let training = shown.training.as_mut().unwrap();
+    (training.converged, training.n_members) = (Some(true), 1);
     shown.data.n_rows = 5000;
     assert!(!sections(&shown).contains("Read with care"));
+}
+
+#[test]
+fn one_influence_is_spoken_of_in_the_singular() {
+    let mut shown = view(&["prey".to_owned(), "predator".to_owned()]);
+    shown.graph.edges.truncate(2);
+    let sure = "found 1 probable influence among 2 variables (2 are possible), with a probability of 0.9 or more.";
+    assert!(sections(&shown).contains(sure), "{}", sections(&shown));
+    shown.graph.edges[0].probability = 0.7;
+    assert!(sections(&shown).contains("(2 are possible), with a probability below 0.9."));
+}
+
+#[test]
+fn a_method_of_scores_alone_has_fewer_sections_and_speaks_of_no_probability() {
+    let mut shown = view(&["prey".to_owned(), "predator".to_owned()]);
+    shown.method = MethodView {
+        name: "ridge".into(),
+        description: "Weights of a linear prediction.".into(),
+        has_process: false,
+    };
+    shown.graph.score = Some(ScoreView { name: "weight".into(), full_scale: 20.0 });
+    for edge in &mut shown.graph.edges {
+        (edge.effect, edge.strength, edge.instantaneous) = (None, None, None);
+        (edge.sign, edge.disagreement) = (EffectSign::Unknown, 0.0);
+    }
+    (shown.training, shown.fit, shown.future) = (None, None, None);
+    shown.truth.as_mut().unwrap().methods[0].without_self_edges.tpr = None;
+    shown.interventions.clear();
+    let places: Vec<&str> = report_sections(&shown).into_iter().map(|(place, _)| place).collect();
+    assert_eq!(places, ["words", "graph", "matrix", "truth", "provenance"]);
+    let text = sections(&shown);
+    for said in ["Method: ridge. Weights of a linear prediction.<", "with a weight of 19.4, then"] {
+        assert!(text.contains(said), "{said}");
+    }
+    for unsaid in ["probability", "faster growth", "depends on the state", "seeds", ">effect<"] {
+        assert!(!text.contains(unsaid), "{unsaid}: {text}");
+    }
+    let page = report_html(&shown);
+    assert!(!page.contains("href=\"#training\"") && !page.contains("href=\"#next\""));
 }
 
 #[test]

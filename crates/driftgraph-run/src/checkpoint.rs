@@ -5,14 +5,11 @@
 //! whenever it likes, and what is on disk together always fits together.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use driftgraph_data::whole_file::{remove_incomplete, write_whole};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use crate::error::JobError;
+use driftgraph_data::whole_file::{remove_incomplete, write_whole};
 
 /// First bytes of every checkpoint; the number is the version of the format.
 const MAGIC: &[u8; 24] = b"driftgraph checkpoint 1\n";
@@ -24,11 +21,11 @@ const MAX_BYTES: u64 = 1 << 36;
 /// What a part of a fit depends on: data and settings, as a hash.
 pub type Key = [u8; HASH];
 
-/// The key of a part.
-pub fn key(data_fingerprint: &str, settings: &impl Serialize) -> Key {
+/// The key of a part: the data, and the settings as text.
+pub fn key(data_fingerprint: &str, depends_on: &str) -> Key {
     let mut hasher = blake3::Hasher::new();
     hasher.update(data_fingerprint.as_bytes());
-    hasher.update(serde_json::to_string(settings).expect("settings are plain values").as_bytes());
+    hasher.update(depends_on.as_bytes());
     *hasher.finalize().as_bytes()
 }
 
@@ -40,10 +37,11 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     /// Opens the folder, makes it where it is missing, and removes files that were never completed.
-    pub fn open(folder: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&folder)?;
-        remove_incomplete(&folder)?;
-        Ok(Self { folder })
+    ///
+    /// A folder that cannot be made shows when something is to be kept; a fit can do without.
+    pub fn open(folder: PathBuf) -> Self {
+        let _ = fs::create_dir_all(&folder).and_then(|()| remove_incomplete(&folder));
+        Self { folder }
     }
 
     fn file(&self, part: &str) -> PathBuf {
@@ -51,19 +49,17 @@ impl Checkpoints {
     }
 
     /// Keeps the state of a part.
-    pub fn keep(&self, part: &str, key: &Key, state: &impl Serialize) -> io::Result<()> {
+    pub fn keep(&self, part: &str, key: &Key, state: &[u8]) -> io::Result<()> {
         write_whole(&self.file(part), |out| {
             out.write_all(MAGIC)?;
             out.write_all(key)?;
-            let mut hashed = Hashed { out, hasher: blake3::Hasher::new() };
-            postcard::to_io(state, &mut hashed).map_err(io::Error::other)?;
-            let hash = hashed.hasher.finalize();
-            hashed.out.write_all(hash.as_bytes())
+            out.write_all(state)?;
+            out.write_all(blake3::hash(state).as_bytes())
         })
     }
 
     /// The state of a part; `None` where nothing was kept, or for other data and settings.
-    pub fn find<T: DeserializeOwned>(&self, part: &str, key: &Key) -> Result<Option<T>, JobError> {
+    pub fn find(&self, part: &str, key: &Key) -> Result<Option<Vec<u8>>, JobError> {
         let file = self.file(part);
         if !file.exists() {
             return Ok(None);
@@ -72,12 +68,7 @@ impl Checkpoints {
         let damaged =
             |reason: &str| JobError::Damaged { file: file.clone(), reason: reason.into() };
         let (found, payload) = checked(&bytes).map_err(damaged)?;
-        if found != key {
-            return Ok(None);
-        }
-        postcard::from_bytes(payload)
-            .map(Some)
-            .map_err(|error| JobError::Damaged { file: file.clone(), reason: error.to_string() })
+        Ok((found == key).then(|| payload.to_vec()))
     }
 
     /// Forgets a part; it is no error if it was not kept.
@@ -91,6 +82,9 @@ impl Checkpoints {
     /// Names of all parts that are kept.
     pub fn parts(&self) -> io::Result<Vec<String>> {
         let mut parts = Vec::new();
+        if !self.folder.is_dir() {
+            return Ok(parts);
+        }
         for entry in fs::read_dir(&self.folder)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             parts.extend(name.strip_suffix(".state").map(str::to_owned));
@@ -134,44 +128,25 @@ fn checked(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     Ok((key, payload))
 }
 
-struct Hashed<'a> {
-    out: &'a mut (dyn Write + Send),
-    hasher: blake3::Hasher,
-}
-
-impl Write for Hashed<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n_written = self.out.write(bytes)?;
-        self.hasher.update(&bytes[..n_written]);
-        Ok(n_written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn kept() -> (tempfile::TempDir, Checkpoints, Key) {
         let folder = tempfile::tempdir().unwrap();
-        let checkpoints = Checkpoints::open(folder.path().join("checkpoint")).unwrap();
-        let key = key("data", &"settings");
-        checkpoints.keep("member-0", &key, &vec![0.1, f64::NAN, f64::INFINITY]).unwrap();
+        let checkpoints = Checkpoints::open(folder.path().join("checkpoint"));
+        let key = key("data", "settings");
+        checkpoints.keep("member-0", &key, &[1, 2, 255]).unwrap();
         (folder, checkpoints, key)
     }
 
     #[test]
     fn a_part_comes_back_with_the_same_bits_and_only_for_its_key() {
         let (_folder, checkpoints, key) = kept();
-        let values: Vec<f64> = checkpoints.find("member-0", &key).unwrap().unwrap();
-        let bits = values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits, [0.1, f64::NAN, f64::INFINITY].map(f64::to_bits));
-        let other = super::key("other data", &"settings");
-        assert!(checkpoints.find::<Vec<f64>>("member-0", &other).unwrap().is_none());
-        assert!(checkpoints.find::<Vec<f64>>("member-1", &key).unwrap().is_none());
+        assert_eq!(checkpoints.find("member-0", &key).unwrap().unwrap(), [1, 2, 255]);
+        let other = super::key("other data", "settings");
+        assert!(checkpoints.find("member-0", &other).unwrap().is_none());
+        assert!(checkpoints.find("member-1", &key).unwrap().is_none());
     }
 
     #[test]
@@ -188,7 +163,7 @@ mod tests {
             bytes[place] ^= 1;
             fs::write(&file, bytes).unwrap();
             assert!(checkpoints.check().is_err(), "byte {place} flipped");
-            assert!(checkpoints.find::<Vec<f64>>("member-0", &key).is_err());
+            assert!(checkpoints.find("member-0", &key).is_err());
         }
     }
 }

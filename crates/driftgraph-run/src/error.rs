@@ -3,12 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use driftgraph_core::train::bridge::{BridgeError, Divergence};
-use driftgraph_core::train::error::FitError;
 use driftgraph_data::RunError;
+use driftgraph_methods::{MethodError, PlanError};
 use driftgraph_report::ReportError;
-
-use crate::plan::PlanError;
 
 /// Why a fit could not start, go on, or be saved.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +40,12 @@ pub enum JobError {
         /// The folder.
         folder: PathBuf,
     },
+    /// More steps for a method that takes none.
+    #[error("`{method}` does not learn in steps, and cannot be given more of them")]
+    NoSteps {
+        /// The method.
+        method: &'static str,
+    },
     /// Settings other than those of the fit.
     #[error(
         "the fit in `{}` has other settings (those of the fit against those asked for now): {}",
@@ -62,16 +65,6 @@ pub enum JobError {
         file: PathBuf,
         /// What is wrong with it.
         reason: String,
-    },
-    /// A run folder of a later version.
-    #[error("`{}` was written by a later version (format {found}, known are 1 to {known})", file.display())]
-    NewerFormat {
-        /// The file.
-        file: PathBuf,
-        /// Its format.
-        found: u32,
-        /// The newest format known.
-        known: u32,
     },
     /// A file that cannot be written or read.
     #[error("cannot {doing} `{}`", path.display())]
@@ -98,12 +91,9 @@ pub enum JobError {
     /// Data of the run that cannot be read again, or have changed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Data or settings that the simulated posterior cannot use.
+    /// Data or settings that the method cannot use.
     #[error(transparent)]
-    Fit(FitError),
-    /// Data or settings that the bridge posterior cannot use.
-    #[error(transparent)]
-    Bridge(BridgeError),
+    Method(MethodError),
     /// No finite step any more; the folder holds the last good model where there is one.
     #[error("{diagnosis}")]
     Diverged {
@@ -169,8 +159,16 @@ impl JobError {
     }
 }
 
-impl From<Divergence> for JobError {
-    fn from(divergence: Divergence) -> Self {
-        Self::Diverged { diagnosis: divergence.to_string(), saved: None }
+/// A method's error; what it says of settings and of stopping has its own place here.
+impl JobError {
+    pub(crate) fn of_method(error: MethodError, folder: &std::path::Path) -> Self {
+        match error {
+            MethodError::Stopped => Self::StoppedBeforeModel { folder: folder.to_owned() },
+            MethodError::Diverged(divergence) => {
+                Self::Diverged { diagnosis: divergence.to_string(), saved: None }
+            }
+            MethodError::Plan(error) => Self::Plan(error),
+            other => Self::Method(other),
+        }
     }
 }

@@ -3,43 +3,12 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 
-use driftgraph_data::run_folder::{DataDescription, RunFolder};
+use driftgraph_data::record::{Asked, Ending, JobRecord};
+use driftgraph_data::run_folder::RunFolder;
 use driftgraph_data::whole_file::{remove_incomplete, write_whole};
-use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Checkpoints;
 use crate::error::JobError;
-use crate::observer::Ending;
-use crate::plan::Asked;
-
-/// Version of the layout of `job.json`.
-const FORMAT_VERSION: u32 = 1;
-
-/// What was asked for: enough to go on with the fit from its folder alone.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct JobFile {
-    pub(crate) format_version: u32,
-    /// Version of the program.
-    pub(crate) driftgraph: String,
-    pub(crate) data: DataDescription,
-    pub(crate) asked: Asked,
-    pub(crate) truth: Option<TruthRecord>,
-    pub(crate) log_every: u64,
-    pub(crate) checkpoint_seconds: f64,
-}
-
-/// The known graph, as numbers of variables.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct TruthRecord {
-    pub(crate) edges: Vec<(usize, usize)>,
-    pub(crate) count_self_edges: bool,
-}
-
-impl JobFile {
-    pub(crate) fn version() -> (u32, String) {
-        (FORMAT_VERSION, env!("CARGO_PKG_VERSION").to_owned())
-    }
-}
 
 /// A run folder that no other process writes to as long as this lives.
 #[derive(Debug)]
@@ -78,13 +47,11 @@ impl ClaimedFolder {
     fn open(run: RunFolder, lock: File) -> Result<Self, JobError> {
         let path = run.path();
         remove_incomplete(path).map_err(JobError::file("write", path))?;
-        let folder = run.checkpoint_folder();
-        let checkpoints =
-            Checkpoints::open(folder.clone()).map_err(JobError::file("make", &folder))?;
+        let checkpoints = Checkpoints::open(run.checkpoint_folder());
         Ok(Self { run, checkpoints, _lock: lock })
     }
 
-    pub(crate) fn write_job(&self, job: &JobFile) -> Result<(), JobError> {
+    pub(crate) fn write_job(&self, job: &JobRecord) -> Result<(), JobError> {
         let text = serde_json::to_string_pretty(job).expect("a job is made of plain values");
         let file = self.run.job_file();
         write_whole(&file, |out| writeln!(out, "{text}")).map_err(JobError::file("write", &file))
@@ -92,37 +59,9 @@ impl ClaimedFolder {
 
     /// Whether the folder holds the result of all that was asked for.
     pub(crate) fn is_finished(&self, asked: &Asked) -> bool {
-        let Ok(text) = fs::read_to_string(self.run.run_file()) else { return false };
-        let ended: Option<Ended> = serde_json::from_str(&text).ok();
-        ended.is_some_and(|ended| ended.ending == Ending::Finished.name() && ended.asked == *asked)
+        let record = self.run.peek();
+        record.is_some_and(|record| record.ending == Ending::Finished && record.asked == *asked)
     }
-
-    pub(crate) fn read_job(&self) -> Result<JobFile, JobError> {
-        let file = self.run.job_file();
-        let text = fs::read_to_string(&file).map_err(JobError::file("read", &file))?;
-        let damaged = |error: serde_json::Error| JobError::Damaged {
-            file: file.clone(),
-            reason: error.to_string(),
-        };
-        let version: Version = serde_json::from_str(&text).map_err(damaged)?;
-        if version.format_version > FORMAT_VERSION {
-            let (found, known) = (version.format_version, FORMAT_VERSION);
-            return Err(JobError::NewerFormat { file, found, known });
-        }
-        serde_json::from_str(&text).map_err(damaged)
-    }
-}
-
-/// What `run.json` says of how the fit ended.
-#[derive(Deserialize)]
-struct Ended {
-    ending: String,
-    asked: Asked,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    format_version: u32,
 }
 
 /// Takes the folder for this process; the system lets it go when the process ends, however it ends.

@@ -1,4 +1,4 @@
-//! Follows the parts of a fit: log, checkpoints, time budget, and the observer's wish to stop.
+//! Follows the parts of a fit: log, checkpoints, time budget, and the user's wish to stop.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,23 +6,16 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use driftgraph_core::train::bridge::{BridgeSettings, BridgeState, BridgeTrainer};
-use driftgraph_core::train::observer::{FitObserver, StepReport};
-use driftgraph_core::train::select::{FitName, FoldPrediction, SelectEvent, SelectObserver};
-use driftgraph_core::train::settings::FitSettings;
-use driftgraph_core::train::trainer::Trainer;
+use driftgraph_core::train::progress::{Kept, Part, Progress, Step};
+use driftgraph_data::record::Ending;
 
-use crate::checkpoint::{Checkpoints, Key, key};
+use crate::checkpoint::key;
 use crate::error::JobError;
 use crate::job::Work;
 use crate::log::Log;
-use crate::observer::{Ending, News, Phase};
 
 /// Checkpoints take at most one part in this many of the time.
 const CHECKPOINT_SHARE: u32 = 20;
-
-/// Name of the only part of a simulated fit.
-pub(crate) const SIMULATED: &str = "fit";
 
 /// Watches over a fit, from several threads.
 pub(crate) struct Follower<'a> {
@@ -34,33 +27,28 @@ pub(crate) struct Follower<'a> {
 struct Shared {
     log: Log,
     ending: Ending,
-    selection_cut: bool,
     error: Option<JobError>,
     warned: bool,
-    kept: HashMap<String, Kept>,
+    checkpoints: HashMap<String, LastCheckpoint>,
 }
 
 /// When a part was last kept, and how long that took.
-struct Kept {
+struct LastCheckpoint {
     at: Instant,
     took: Duration,
 }
 
 impl<'a> Follower<'a> {
-    /// `next_step` is the step at which the logged part of the fit starts.
-    pub(crate) fn new(work: &'a Work<'a>, next_step: u64) -> Result<Self, JobError> {
-        let folder = &work.folder.run;
-        let log = Log::open(folder, next_step, work.pace.log_every, work.truth.clone())
-            .map_err(JobError::file("write", &folder.log_file()))?;
+    pub(crate) fn new(work: &'a Work<'a>) -> Self {
+        let log = Log::new(work.folder.run.clone(), work.pace.log_every, work.truth.clone());
         let shared = Shared {
             log,
             ending: Ending::Finished,
-            selection_cut: false,
             error: None,
             warned: false,
-            kept: HashMap::new(),
+            checkpoints: HashMap::new(),
         };
-        Ok(Self { work, start: Instant::now(), shared: Mutex::new(shared) })
+        Self { work, start: Instant::now(), shared: Mutex::new(shared) }
     }
 
     /// Time since this process began with the fit.
@@ -77,11 +65,6 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Whether candidates had to be stopped before they could be compared.
-    pub(crate) fn selection_was_cut(&self) -> bool {
-        self.lock().selection_cut
-    }
-
     /// Puts the log on disk.
     pub(crate) fn finish_log(&self) -> Result<(), JobError> {
         let error = self.lock().log.flush();
@@ -89,25 +72,81 @@ impl<'a> Follower<'a> {
         error.map_or(Ok(()), |error| Err(failed(error)))
     }
 
-    /// What every part does after every step, once the step is logged.
-    fn after_step(
-        &self,
-        part: &str,
-        news: &News<'_>,
-        keep: &dyn Fn(&Checkpoints) -> io::Result<()>,
-    ) -> ControlFlow<()> {
-        let stop = self.wish(news);
-        if (stop.is_some() || self.is_due(part)) && !self.failed() {
-            self.keep(part, keep);
+    /// Whether user or clock want the part to stop.
+    fn wish(&self, step: &Step<'_>) -> Option<Ending> {
+        // Choosing may take half of the time, the final fits need the rest.
+        let choosing = matches!(step.part, Part::Candidate { .. });
+        let budget = self.work.pace.time_budget;
+        let budget = budget.map(|budget| if choosing { budget / 2 } else { budget });
+        if self.work.progress.step(step).is_break() {
+            return Some(Ending::Interrupted);
+        }
+        let is_last = step.number + 1 >= step.end;
+        let out_of_time = budget.is_some_and(|budget| self.work.spent + self.elapsed() >= budget);
+        (out_of_time && !is_last).then_some(Ending::TimeBudget)
+    }
+
+    fn is_due(&self, part: &str) -> bool {
+        let every = self.work.pace.checkpoint_every;
+        let mut shared = self.lock();
+        let now = Instant::now();
+        if let Some(last) = shared.checkpoints.get(part) {
+            return now - last.at >= every.max(CHECKPOINT_SHARE * last.took);
+        }
+        let first = LastCheckpoint { at: now, took: Duration::ZERO };
+        shared.checkpoints.insert(part.to_owned(), first);
+        every.is_zero()
+    }
+
+    /// Keeps something on disk; the fit outlives a full disk, but not the loss of its folder.
+    fn write(&self, name: &str, thing: &dyn Fn() -> Kept) {
+        // The log must not lack steps that will not be repeated.
+        let log_error = self.lock().log.flush();
+        let begin = Instant::now();
+        let Kept { depends_on, bytes } = thing();
+        let checkpoints = &self.work.folder.checkpoints;
+        let result = checkpoints.keep(name, &key(&self.work.fingerprint, &depends_on), &bytes);
+        let now = Instant::now();
+        let mut shared = self.lock();
+        let last = LastCheckpoint { at: now, took: now - begin };
+        shared.checkpoints.insert(name.to_owned(), last);
+        self.judge(&mut shared, result.err().or(log_error));
+    }
+
+    fn judge(&self, shared: &mut Shared, trouble: Option<io::Error>) {
+        let Some(error) = trouble else { return };
+        let folder = self.work.folder.run.path();
+        if !folder.is_dir() || !self.work.folder.run.job_file().is_file() {
+            shared.error.get_or_insert(JobError::FolderGone { folder: folder.to_owned() });
+        } else if !std::mem::replace(&mut shared.warned, true) {
+            self.work.progress.note(&format!(
+                "warning: cannot write a checkpoint into `{}`: {error}; the fit goes on, and the last \
+                 checkpoint that was complete is kept",
+                folder.display()
+            ));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().expect("no thread panics while it holds this lock")
+    }
+}
+
+impl Progress for Follower<'_> {
+    fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
+        if step.part.is_logged() {
+            self.lock().log.step(step, self.elapsed());
+        }
+        let stop = self.wish(step);
+        let part = step.part.to_string();
+        if (stop.is_some() || self.is_due(&part)) && self.lock().error.is_none() {
+            self.write(&part, &|| step.training.state());
         }
         let mut shared = self.lock();
-        let choosing = matches!(news.phase, Phase::Choosing { .. });
-        if let Some(ending) = stop {
-            shared.selection_cut |= choosing;
-            // Candidates that are out of time leave the final fits theirs.
-            if !choosing || ending == Ending::Interrupted {
-                shared.ending = ending;
-            }
+        // Candidates that are out of time leave the final fits theirs.
+        let choosing = matches!(step.part, Part::Candidate { .. });
+        if let Some(ending) = stop.filter(|ending| !choosing || *ending == Ending::Interrupted) {
+            shared.ending = ending;
         }
         if stop.is_some() || shared.error.is_some() {
             ControlFlow::Break(())
@@ -116,180 +155,30 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Whether observer or clock want the part to stop.
-    fn wish(&self, news: &News<'_>) -> Option<Ending> {
-        // Choosing may take half of the time, the final fits need the rest.
-        let choosing = matches!(news.phase, Phase::Choosing { .. });
-        let budget = self.work.pace.time_budget;
-        let budget = budget.map(|budget| if choosing { budget / 2 } else { budget });
-        if self.work.observer.step(news).is_break() {
-            return Some(Ending::Interrupted);
-        }
-        let is_last = news.step + 1 >= news.end;
-        let out_of_time = budget.is_some_and(|budget| self.elapsed() >= budget);
-        (out_of_time && !is_last).then_some(Ending::OutOfTime)
-    }
-
-    fn is_due(&self, part: &str) -> bool {
-        let every = self.work.pace.checkpoint_every;
-        let mut shared = self.lock();
-        let now = Instant::now();
-        if let Some(kept) = shared.kept.get(part) {
-            return now - kept.at >= every.max(CHECKPOINT_SHARE * kept.took);
-        }
-        shared.kept.insert(part.to_owned(), Kept { at: now, took: Duration::ZERO });
-        every.is_zero()
-    }
-
-    /// Keeps a part on disk; the fit outlives a full disk, but not the loss of its folder.
-    fn keep(&self, part: &str, keep: &dyn Fn(&Checkpoints) -> io::Result<()>) {
-        // The log must not lack steps that will not be repeated.
-        let log_error = self.lock().log.flush();
-        let begin = Instant::now();
-        let result = keep(&self.work.folder.checkpoints);
-        let now = Instant::now();
-        let folder = self.work.folder.run.path();
-        let mut shared = self.lock();
-        shared.kept.insert(part.to_owned(), Kept { at: now, took: now - begin });
-        let Some(error) = result.err().or(log_error) else { return };
-        if !folder.is_dir() || !self.work.folder.run.job_file().is_file() {
-            shared.error.get_or_insert(JobError::FolderGone { folder: folder.to_owned() });
-        } else if !std::mem::replace(&mut shared.warned, true) {
-            self.work.observer.note(&format!(
-                "warning: cannot write a checkpoint into `{}`: {error}; the fit goes on, and the last \
-                 checkpoint that was complete is kept",
-                folder.display()
-            ));
-        }
-    }
-
-    fn failed(&self) -> bool {
-        self.lock().error.is_some()
-    }
-
-    fn fail(&self, error: JobError) {
-        self.lock().error.get_or_insert(error);
-    }
-
-    fn found<T>(&self, found: Result<Option<T>, JobError>) -> Option<T> {
+    fn find(&self, name: &str, depends_on: &str) -> Option<Vec<u8>> {
+        let found =
+            self.work.folder.checkpoints.find(name, &key(&self.work.fingerprint, depends_on));
         found.unwrap_or_else(|error| {
-            self.fail(error);
+            self.lock().error.get_or_insert(error);
             None
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().expect("no thread panics while it holds this lock")
-    }
-}
-
-/// Name of a part of a bridge fit, fit for a file.
-pub(crate) fn part_name(fit: FitName<'_>) -> String {
-    match fit {
-        FitName::Member(member) => format!("fit-{}", member + 1),
-        FitName::Candidate { name, fold } => {
-            let words = name.split(|letter: char| !letter.is_alphanumeric());
-            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-            format!("{}-without-part-{}", words.join("-"), fold + 1)
-        }
-    }
-}
-
-fn prediction_name(fit: FitName<'_>) -> String {
-    format!("{}-predicted", part_name(fit))
-}
-
-/// What the state of a part depends on; more steps are the same fit, only longer.
-pub(crate) fn state_key(fingerprint: &str, settings: &BridgeSettings) -> Key {
-    key(fingerprint, &BridgeSettings { max_steps: None, ..settings.clone() })
-}
-
-impl SelectObserver for Follower<'_> {
-    fn event(&self, event: &SelectEvent<'_>) -> ControlFlow<()> {
-        if event.fit == FitName::Member(0) {
-            self.lock().log.bridge(event, self.elapsed());
-        }
-        let n_fits = event.n_fits;
-        let progress = event.progress;
-        let news = News {
-            phase: match event.fit {
-                FitName::Candidate { name: candidate, fold } => {
-                    Phase::Choosing { candidate, fold, n_folds: n_fits }
-                }
-                FitName::Member(member) => Phase::Fitting { member, n_members: n_fits },
-            },
-            step: progress.step,
-            end: progress.cycle_end,
-            terms: progress.terms,
-            rate: progress.rate,
-            expected_edges: progress.expected_edges,
-            undone: progress.undone,
-            probabilities: &|| event.trainer.edge_probabilities(),
-        };
-        let part = part_name(event.fit);
-        self.after_step(&part, &news, &|checkpoints| {
-            let key = state_key(&self.work.fingerprint, event.trainer.settings().get());
-            checkpoints.keep(&part, &key, event.trainer.state())
-        })
+    fn keep(&self, name: &str, thing: &Kept) {
+        self.write(name, &|| thing.clone());
     }
 
-    fn begun(&self, fit: FitName<'_>, settings: &BridgeSettings) -> Option<BridgeState> {
-        let key = state_key(&self.work.fingerprint, settings);
-        self.found(self.work.folder.checkpoints.find(&part_name(fit), &key))
+    fn forget(&self, name: &str) {
+        let forgotten = self.work.folder.checkpoints.forget(name);
+        self.judge(&mut self.lock(), forgotten.err());
     }
 
-    fn predicted(&self, fit: FitName<'_>, settings: &BridgeSettings) -> Option<FoldPrediction> {
-        let key = key(&self.work.fingerprint, settings);
-        self.found(self.work.folder.checkpoints.find(&prediction_name(fit), &key))
+    fn is_interrupted(&self) -> bool {
+        let shared = self.lock();
+        shared.ending == Ending::Interrupted || shared.error.is_some()
     }
 
-    fn ended(
-        &self,
-        fit: FitName<'_>,
-        trainer: &BridgeTrainer,
-        prediction: Option<&FoldPrediction>,
-    ) {
-        let settings = trainer.settings().get();
-        let part = part_name(fit);
-        self.keep(&part, &|checkpoints| {
-            let Some(prediction) = prediction else {
-                let key = state_key(&self.work.fingerprint, settings);
-                return checkpoints.keep(&part, &key, trainer.state());
-            };
-            let key = key(&self.work.fingerprint, settings);
-            checkpoints.keep(&prediction_name(fit), &key, prediction)?;
-            checkpoints.forget(&part)
-        });
+    fn note(&self, text: &str) {
+        self.work.progress.note(text);
     }
-}
-
-/// The one part of a simulated fit.
-impl FitObserver for &Follower<'_> {
-    fn step(&mut self, report: &StepReport, trainer: &Trainer) -> ControlFlow<()> {
-        self.lock().log.simulated(report, trainer, self.elapsed());
-        let news = News {
-            phase: Phase::Fitting { member: 0, n_members: 1 },
-            step: report.step,
-            end: report.n_steps,
-            terms: report.terms,
-            rate: report.learning_rate,
-            expected_edges: report.expected_edges,
-            undone: report.rolled_back,
-            probabilities: &|| trainer.edge_probabilities(),
-        };
-        let keep = |checkpoints: &Checkpoints| {
-            let key = simulated_key(&self.work.fingerprint, trainer.settings());
-            checkpoints.keep(SIMULATED, &key, trainer.state())
-        };
-        let flow = self.after_step(SIMULATED, &news, &keep);
-        if report.step + 1 == report.n_steps {
-            self.keep(SIMULATED, &keep);
-        }
-        flow
-    }
-}
-
-/// What the state of a simulated fit depends on.
-pub(crate) fn simulated_key(fingerprint: &str, settings: &FitSettings) -> Key {
-    key(fingerprint, &FitSettings { steps: 1, ..settings.clone() })
 }

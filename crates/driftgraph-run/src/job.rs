@@ -3,22 +3,23 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::LearnedEdge;
-use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::fitted::score::SelfEdges;
-use driftgraph_data::run_folder::DataDescription;
+use driftgraph_core::train::progress::Progress;
+use driftgraph_core::{CoreError, SignatureGraph};
+use driftgraph_data::record::{Asked, Ending, JOB_VERSION, JobRecord, RunRecord, TruthRecord};
+use driftgraph_data::run_folder::{DataDescription, Run, RunFolder};
 use driftgraph_data::{Loaded, ReadOptions, fingerprint};
-use serde_json::Value;
+use driftgraph_methods::FitPlan;
+use driftgraph_view::ViewError;
 
 use crate::error::JobError;
-use crate::folder::{ClaimedFolder, JobFile, TruthRecord};
-use crate::observer::{Ending, RunObserver};
-use crate::plan::{Asked, FitPlan, PlannedPosterior};
-use crate::{bridge, simulated};
+use crate::folder::ClaimedFolder;
+use crate::follower::Follower;
+use crate::memory::memory_note;
 
 /// A fit to be made.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FitJob {
     /// The data.
     pub loaded: Loaded,
@@ -34,6 +35,8 @@ pub struct FitJob {
     pub truth: Option<Truth>,
     /// How often, and how long.
     pub pace: Pace,
+    /// Whether a report is written at the end.
+    pub report: bool,
 }
 
 /// The known graph, and whether self edges count.
@@ -82,56 +85,54 @@ pub struct Resume {
 /// What a fit has learned, as it is in the run folder.
 #[derive(Debug)]
 pub struct FinishedRun {
-    /// The model.
-    pub model: FittedModel,
-    /// All its edges, most probable first.
+    /// The run, as it would be read back.
+    pub run: Run,
+    /// All its edges, the best supported first.
     pub edges: Vec<LearnedEdge>,
-    /// What `run.json` says.
-    pub description: Value,
-    /// What the user should know, one line each.
-    pub remarks: Vec<String>,
-    /// Why the fit ended.
-    pub ending: Ending,
+    /// The report, or why it could not be made; the run is complete without it.
+    pub report: Result<Option<PathBuf>, ViewError>,
     /// Time of this process.
     pub elapsed: Duration,
-    /// The run folder.
-    pub folder: PathBuf,
 }
 
-/// What both posteriors need of a job.
+/// What a fit works with.
 pub(crate) struct Work<'a> {
     pub(crate) loaded: &'a Loaded,
     pub(crate) read_options: &'a ReadOptions,
     pub(crate) fingerprint: String,
     pub(crate) folder: ClaimedFolder,
-    pub(crate) asked: Asked,
     pub(crate) truth: Option<Truth>,
     pub(crate) pace: Pace,
-    pub(crate) observer: &'a dyn RunObserver,
+    pub(crate) report: bool,
+    /// Time of earlier processes that counts, too.
+    pub(crate) spent: Duration,
+    pub(crate) progress: &'a dyn Progress,
 }
 
 /// Fits on the current thread pool; the result does not depend on its number of threads.
 ///
 /// ```no_run
+/// use driftgraph_core::train::progress::Silent;
 /// use driftgraph_data::{ReadOptions, load};
-/// use driftgraph_run::observer::Silent;
-/// use driftgraph_run::{Asked, FitJob, FitPlan, Pace, fit};
+/// use driftgraph_methods::FitPlan;
+/// use driftgraph_run::{FitJob, Pace, fit};
 ///
 /// let read_options = ReadOptions::default();
 /// let job = FitJob {
 ///     loaded: load(&["measurements.csv".into()], &read_options)?,
 ///     read_options,
-///     plan: FitPlan::new(Asked::default())?,
+///     plan: FitPlan::named("bridge")?,
 ///     folder: "measurements-run".into(),
 ///     replace: false,
 ///     truth: None,
 ///     pace: Pace::default(),
+///     report: true,
 /// };
 /// let run = fit(&job, &Silent)?;
 /// println!("{} pairs of variables", run.edges.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn fit(job: &FitJob, observer: &dyn RunObserver) -> Result<FinishedRun, JobError> {
+pub fn fit(job: &FitJob, progress: &dyn Progress) -> Result<FinishedRun, JobError> {
     job.plan.check_edges(job.loaded.data.variables())?;
     let folder = ClaimedFolder::create(&job.folder, job.replace)?;
     folder.write_job(&job.record())?;
@@ -140,44 +141,44 @@ pub fn fit(job: &FitJob, observer: &dyn RunObserver) -> Result<FinishedRun, JobE
         read_options: &job.read_options,
         fingerprint: fingerprint(&job.loaded.data),
         folder,
-        asked: job.plan.asked().clone(),
         truth: job.truth.clone(),
         pace: job.pace,
-        observer,
+        report: job.report,
+        spent: Duration::ZERO,
+        progress,
     };
     work.run(&job.plan)
 }
 
 /// Goes on with a fit that was stopped, killed or cut off, as if it never had been.
-pub fn resume(resume: &Resume, observer: &dyn RunObserver) -> Result<FinishedRun, JobError> {
+pub fn resume(resume: &Resume, progress: &dyn Progress) -> Result<FinishedRun, JobError> {
     let folder = ClaimedFolder::reopen(&resume.folder)?;
-    let mut job = folder.read_job()?;
+    let mut job = folder.run.read_job()?;
     let mut plan = resume.plan(&job)?;
     let read_options = job.data.options.clone();
     let loaded = job.data.load_again(&resume.folder, &resume.data_files)?;
-    let mut work = Work {
+    let work = Work {
         loaded: &loaded,
         read_options: &read_options,
         fingerprint: fingerprint(&loaded.data),
         folder,
-        asked: job.asked.clone(),
-        truth: job
-            .truth
-            .as_ref()
-            .map(|truth| truth.graph(loaded.data.n_variables()))
-            .transpose()?,
+        truth: job.truth.as_ref().map(|truth| known(truth, &loaded)).transpose()?,
         pace: Pace {
             log_every: job.log_every,
-            checkpoint_every: resume.checkpoint_every.unwrap_or_else(|| job.checkpoint_every()),
+            checkpoint_every: resume.checkpoint_every.unwrap_or_else(|| checkpoint_every(&job)),
             time_budget: resume.time_budget,
         },
-        observer,
+        report: true,
+        spent: Duration::ZERO,
+        progress,
     };
     if resume.extend_steps > 0 {
-        let n_steps = work.max_steps(&plan)?.saturating_add(resume.extend_steps);
-        plan = plan.with_steps(n_steps)?;
+        let follower = Follower::new(&work);
+        let last = plan.method().last_step(&plan, &follower);
+        let last = last.ok_or_else(|| JobError::NoSteps { method: plan.method().name() })?;
+        let steps = last.saturating_add(resume.extend_steps);
+        plan = plan.with([("steps".to_owned(), steps.into())])?;
         job.asked = plan.asked().clone();
-        work.asked = job.asked.clone();
         work.folder.write_job(&job)?;
     } else if work.folder.is_finished(&job.asked) {
         return Err(JobError::FinishedAlready { folder: resume.folder.clone() });
@@ -185,54 +186,140 @@ pub fn resume(resume: &Resume, observer: &dyn RunObserver) -> Result<FinishedRun
     work.run(&plan)
 }
 
-impl Work<'_> {
-    fn run(&self, plan: &FitPlan) -> Result<FinishedRun, JobError> {
-        if let Some(note) = plan.memory_note(&self.loaded.data) {
-            self.observer.note(&note);
-        }
-        match plan.posterior() {
-            PlannedPosterior::Bridge(plan) => bridge::run(self, plan),
-            PlannedPosterior::Simulated(preset, settings) => {
-                simulated::run(self, *preset, settings)
-            }
-        }
+/// The run of a job whether or not it was begun before: found, gone on with, or fitted.
+///
+/// A folder that holds something else is replaced. The time budget is that of all processes together, as far as they
+/// came to an end in order. For many runs that one command makes.
+pub fn fit_or_resume(job: &FitJob, progress: &dyn Progress) -> Result<Run, JobError> {
+    if let Some(run) = job.find()? {
+        return Ok(run);
+    }
+    if !job.is_begun() {
+        let job = FitJob { replace: true, ..job.clone() };
+        return fit(&job, progress).map(|finished| finished.run);
+    }
+    let work = Work {
+        loaded: &job.loaded,
+        read_options: &job.read_options,
+        fingerprint: fingerprint(&job.loaded.data),
+        folder: ClaimedFolder::reopen(&job.folder)?,
+        truth: job.truth.clone(),
+        pace: job.pace,
+        report: job.report,
+        spent: job.ended().map_or(Duration::ZERO, |record| spent(&record)),
+        progress,
+    };
+    work.run(&job.plan).map(|finished| finished.run)
+}
+
+impl FitJob {
+    /// The run, if the folder holds all that is asked for.
+    pub fn find(&self) -> Result<Option<Run>, JobError> {
+        let is_whole = self.is_begun()
+            && self.ended().is_some_and(|record| match record.ending {
+                Ending::Finished | Ending::Diverged => true,
+                Ending::TimeBudget => {
+                    self.pace.time_budget.is_some_and(|budget| spent(&record) >= budget)
+                }
+                Ending::Interrupted => false,
+            });
+        Ok(is_whole.then(|| Run::load(&self.folder)).transpose()?)
     }
 
-    fn max_steps(&self, plan: &FitPlan) -> Result<u64, JobError> {
-        match plan.posterior() {
-            PlannedPosterior::Bridge(plan) => bridge::max_steps(self, plan),
-            PlannedPosterior::Simulated(_, settings) => Ok(settings.steps),
+    /// Whether a fit of the same data and settings was begun in the folder.
+    fn is_begun(&self) -> bool {
+        RunFolder::at(&self.folder).read_job().is_ok_and(|begun| {
+            begun.asked == *self.plan.asked()
+                && begun.data.fingerprint == fingerprint(&self.loaded.data)
+        })
+    }
+
+    /// What the folder says of a fit with these settings that came to an end.
+    fn ended(&self) -> Option<RunRecord> {
+        RunFolder::at(&self.folder).peek().filter(|record| record.asked == *self.plan.asked())
+    }
+}
+
+fn spent(record: &RunRecord) -> Duration {
+    Duration::try_from_secs_f64(record.seconds).unwrap_or_default()
+}
+
+impl Work<'_> {
+    fn run(&self, plan: &FitPlan) -> Result<FinishedRun, JobError> {
+        if let Some(note) = memory_note(plan, &self.loaded.data) {
+            self.progress.note(&note);
+        }
+        let follower = Follower::new(self);
+        let learned = plan.learn(&self.loaded.data, &follower);
+        let mut ending = match follower.ending() {
+            Ok(ending) => ending,
+            Err(error) => return Err(error),
+        };
+        let folder = self.folder.run.path();
+        let learned = match learned {
+            Ok(learned) => learned,
+            Err(error) => {
+                follower.finish_log()?;
+                return Err(JobError::of_method(error, folder));
+            }
+        };
+        let divergence = learned.divergence;
+        if divergence.is_some() {
+            ending = Ending::Diverged;
+        }
+        follower.finish_log()?;
+        let saved = self.save(plan, learned, ending, follower.elapsed());
+        match divergence {
+            None => saved,
+            // The diagnosis counts more than trouble with what could be saved.
+            Some(divergence) => Err(JobError::Diverged {
+                diagnosis: divergence.to_string(),
+                saved: saved.ok().map(|_| folder.to_owned()),
+            }),
         }
     }
 }
 
 impl FitJob {
-    fn record(&self) -> JobFile {
-        let (format_version, driftgraph) = JobFile::version();
-        JobFile {
-            format_version,
-            driftgraph,
+    fn record(&self) -> JobRecord {
+        JobRecord {
+            format_version: JOB_VERSION,
+            driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
             data: DataDescription::new(&self.loaded, &self.read_options),
             asked: self.plan.asked().clone(),
-            truth: self.truth.as_ref().map(TruthRecord::new),
+            truth: self
+                .truth
+                .as_ref()
+                .map(|truth| TruthRecord::new(&truth.graph, truth.self_edges)),
             log_every: self.pace.log_every,
             checkpoint_seconds: self.pace.checkpoint_every.as_secs_f64(),
         }
     }
 }
 
-impl JobFile {
-    fn checkpoint_every(&self) -> Duration {
-        Duration::try_from_secs_f64(self.checkpoint_seconds)
-            .unwrap_or(Pace::default().checkpoint_every)
-    }
+fn checkpoint_every(job: &JobRecord) -> Duration {
+    Duration::try_from_secs_f64(job.checkpoint_seconds).unwrap_or(Pace::default().checkpoint_every)
+}
+
+/// The graph that a fit remembers.
+fn known(truth: &TruthRecord, loaded: &Loaded) -> Result<Truth, JobError> {
+    let n_variables = loaded.data.n_variables();
+    let graph = truth.graph(n_variables).ok_or_else(|| {
+        let found = truth.edges.iter().map(|(source, target)| source.max(target) + 1).max();
+        let error = CoreError::WrongGraphSize { n_variables, found: found.unwrap_or(0) };
+        JobError::Plan(error.into())
+    })?;
+    Ok(Truth { graph, self_edges: truth.self_edges() })
 }
 
 impl Resume {
     /// The plan of the fit; what is named again must be the same.
-    fn plan(&self, job: &JobFile) -> Result<FitPlan, JobError> {
+    fn plan(&self, job: &JobRecord) -> Result<FitPlan, JobError> {
         let plan = FitPlan::new(job.asked.clone())?;
         let mut asked = job.asked.clone();
+        if self.asked.method.is_some() {
+            asked.method.clone_from(&self.asked.method);
+        }
         if self.asked.preset.is_some() {
             asked.preset.clone_from(&self.asked.preset);
         }
@@ -245,27 +332,5 @@ impl Resume {
             return Ok(plan);
         }
         Err(JobError::OtherSettings { folder: self.folder.clone(), differences })
-    }
-}
-
-impl TruthRecord {
-    fn new(truth: &Truth) -> Self {
-        let n = truth.graph.n_variables();
-        let edges = truth.graph.matrix().iter().enumerate();
-        let edges = edges.filter(|(_, edge)| **edge).map(|(idx, _)| (idx / n, idx % n)).collect();
-        Self { edges, count_self_edges: truth.self_edges == SelfEdges::Kept }
-    }
-
-    fn graph(&self, n_variables: usize) -> Result<Truth, JobError> {
-        let mut matrix = vec![false; n_variables * n_variables];
-        for &(source, target) in &self.edges {
-            if let Some(edge) = matrix.get_mut(source * n_variables + target) {
-                *edge = true;
-            }
-        }
-        let graph = SignatureGraph::from_matrix(n_variables, matrix)
-            .map_err(|error| JobError::Plan(error.into()))?;
-        let self_edges = if self.count_self_edges { SelfEdges::Kept } else { SelfEdges::Dropped };
-        Ok(Truth { graph, self_edges })
     }
 }

@@ -6,18 +6,17 @@ use std::time::Duration;
 
 use driftgraph_core::EdgeScores;
 use driftgraph_core::fitted::score::{MetricOptions, graph_metrics};
-use driftgraph_core::train::observer::StepReport;
-use driftgraph_core::train::select::SelectEvent;
-use driftgraph_core::train::trainer::Trainer;
+use driftgraph_core::train::progress::Step;
+use driftgraph_data::record::LogLine;
 use driftgraph_data::run_folder::RunFolder;
 use driftgraph_data::whole_file::write_whole;
-use serde_json::{Value, json};
 
 use crate::job::Truth;
 
 /// The log of one fit.
 pub(crate) struct Log {
-    out: BufWriter<fs::File>,
+    folder: RunFolder,
+    out: Option<BufWriter<fs::File>>,
     every: u64,
     truth: Option<Truth>,
     /// The first thing that went wrong, reported when the fit is over.
@@ -25,103 +24,78 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// A log that is opened with its first line.
+    pub(crate) fn new(folder: RunFolder, every: u64, truth: Option<Truth>) -> Self {
+        Self { folder, out: None, every: every.max(1), truth, error: None }
+    }
+
     /// Opens the log, without what it says of steps that are going to be repeated.
-    pub(crate) fn open(
-        folder: &RunFolder,
-        next_step: u64,
-        every: u64,
-        truth: Option<Truth>,
-    ) -> io::Result<Self> {
+    fn open(folder: &RunFolder, next_step: u64) -> io::Result<BufWriter<fs::File>> {
         let file = folder.log_file();
         if file.exists() {
-            let text = String::from_utf8_lossy(&fs::read(&file)?).into_owned();
+            let lines = folder.read_log()?;
             write_whole(&file, |out| {
-                // A line that was cut off by the end of the process is no JSON.
-                let parsed = |line: &str| serde_json::from_str::<Value>(line).ok();
-                let step = |line: &str| parsed(line).and_then(|line| line["step"].as_u64());
-                let kept = text.lines().filter(|line| step(line).is_some_and(|at| at < next_step));
-                kept.into_iter().try_for_each(|line| writeln!(out, "{line}"))
+                let kept = lines.iter().filter(|line| line.step < next_step);
+                kept.into_iter().try_for_each(|line| writeln!(out, "{}", text(line)))
             })?;
         }
-        Ok(Self { out: folder.open_log()?, every: every.max(1), truth, error: None })
+        folder.open_log()
     }
 
-    /// The log follows the first of the final fits; the others differ in their seed alone.
-    pub(crate) fn bridge(&mut self, event: &SelectEvent<'_>, elapsed: Duration) {
-        let progress = event.progress;
-        if !progress.step.is_multiple_of(self.every) && progress.undone.is_none() {
+    pub(crate) fn step(&mut self, step: &Step<'_>, elapsed: Duration) {
+        if self.out.is_none() && self.error.is_none() {
+            match Self::open(&self.folder, step.number) {
+                Ok(out) => self.out = Some(out),
+                Err(error) => self.error = Some(error),
+            }
+        }
+        let last = step.number + 1 == step.end;
+        if !step.number.is_multiple_of(self.every) && !last && step.undone.is_none() {
             return;
         }
-        let terms = &progress.terms;
-        let mut line = json!({
-            "step": progress.step,
-            "elbo": terms.elbo(),
-            "seconds": elapsed.as_secs_f64(),
-            "log_likelihood": terms.log_likelihood,
-            "initial_kl": terms.initial_kl,
-            "path_kl": terms.path_kl,
-            "graph_kl": terms.graph_kl,
-            "rate": progress.rate,
-            "cycle": progress.cycle,
-            "expected_edges": progress.expected_edges,
-            "rolled_back": progress.undone,
-        });
+        let mut line = LogLine::new(step, elapsed.as_secs_f64());
         if let Some(truth) = &self.truth {
-            let trainer = event.trainer;
-            let n_variables = trainer.variables().len();
-            let scores = EdgeScores::from_matrix(n_variables, trainer.edge_probabilities());
-            add_metrics(&mut line, &scores.expect("probabilities are numbers"), truth);
+            add_metrics(&mut line, step, truth);
         }
-        self.write(&line);
-    }
-
-    pub(crate) fn simulated(&mut self, report: &StepReport, trainer: &Trainer, elapsed: Duration) {
-        let last = report.step + 1 == report.n_steps;
-        if !report.step.is_multiple_of(self.every) && !last && report.rolled_back.is_none() {
-            return;
-        }
-        let mut line = json!({
-            "step": report.step,
-            "elbo": report.terms.elbo(),
-            "seconds": elapsed.as_secs_f64(),
-            "log_likelihood": report.terms.log_likelihood,
-            "initial_kl": report.terms.initial_kl,
-            "path_kl": report.terms.path_kl,
-            "graph_kl": report.terms.graph_kl,
-            "loss": report.loss,
-            "kl_weight": report.kl_weight,
-            "learning_rate": report.learning_rate,
-            "gradient_norm": report.gradient_norm,
-            "expected_edges": report.expected_edges,
-            "floor_hits": report.floor_hits,
-            "rolled_back": report.rolled_back,
-        });
-        if let Some(truth) = &self.truth {
-            add_metrics(&mut line, &trainer.edge_scores(), truth);
-        }
-        self.write(&line);
-    }
-
-    fn write(&mut self, line: &Value) {
-        if let Err(error) = writeln!(self.out, "{line}") {
+        if let Some(out) = &mut self.out
+            && let Err(error) = writeln!(out, "{}", text(&line))
+        {
             self.error.get_or_insert(error);
         }
     }
 
     /// Puts the log on disk; the first thing that went wrong with it, if anything did.
     pub(crate) fn flush(&mut self) -> Option<io::Error> {
-        if let Err(error) = self.out.flush() {
+        if let Some(out) = &mut self.out
+            && let Err(error) = out.flush()
+        {
             self.error.get_or_insert(error);
         }
         self.error.take()
     }
 }
 
-/// Metrics against the known graph, for benchmarking.
-fn add_metrics(line: &mut Value, scores: &EdgeScores, truth: &Truth) {
+fn text(line: &LogLine) -> String {
+    serde_json::to_string(line).expect("a line is made of plain values")
+}
+
+/// Metrics against the known graph, for benchmarking: ranked by log-odds, counted by probability.
+fn add_metrics(line: &mut LogLine, step: &Step<'_>, truth: &Truth) {
+    let scores = step.training.edge_scores();
     let options = MetricOptions { ranking_only: true, ..MetricOptions::new(truth.self_edges) };
-    let metrics = graph_metrics(scores, &truth.graph, options);
-    let metrics = metrics.expect("truth and data have the same variables, checked at start");
-    line["auroc"] = json!(metrics.auroc);
-    line["auprc"] = json!(metrics.auprc);
+    let ranked = graph_metrics(&scores, &truth.graph, options);
+    let ranked = ranked.expect("truth and data have the same variables, checked at start");
+    let probabilities = step.training.edge_probabilities();
+    let counted = EdgeScores::from_matrix(truth.graph.n_variables(), probabilities)
+        .and_then(|all| graph_metrics(&all, &truth.graph, MetricOptions::new(truth.self_edges)));
+    let counted = counted.expect("there is one probability per pair of variables");
+    for (name, value) in [
+        ("auroc", ranked.auroc),
+        ("auprc", ranked.auprc),
+        ("f1", counted.f1),
+        ("tpr", counted.tpr),
+        ("fdr", counted.fdr),
+    ] {
+        line.extras.insert(name.to_owned(), serde_json::json!(value));
+    }
 }

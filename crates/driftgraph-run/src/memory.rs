@@ -1,34 +1,12 @@
 //! Memory that a fit will need, told before it begins.
 
 use driftgraph_core::SeriesSet;
-use driftgraph_core::train::bridge::memory::{BridgeShape, predicted_bytes as bridge_bytes};
-use driftgraph_core::train::memory::predicted_bytes as simulated_bytes;
+use driftgraph_methods::FitPlan;
 
-use crate::plan::{FitPlan, PlannedPosterior};
-
-impl FitPlan {
-    /// Bytes that fitting these data on the current threads will need at its peak, about.
-    ///
-    /// `None` where the data cannot be fitted; the fit itself says why.
-    pub fn predicted_bytes(&self, data: &SeriesSet) -> Option<u64> {
-        let n_threads = rayon::current_num_threads();
-        match self.posterior() {
-            PlannedPosterior::Bridge(plan) => {
-                let shape = BridgeShape::new(data, &plan.settings.base).ok()?;
-                Some(bridge_bytes(&shape, &plan.settings, plan.select, n_threads))
-            }
-            PlannedPosterior::Simulated(_, settings) => {
-                simulated_bytes(data, settings, n_threads).ok()
-            }
-        }
-    }
-
-    /// What the user should know about memory: what will be needed, and whether it is there.
-    pub(crate) fn memory_note(&self, data: &SeriesSet) -> Option<String> {
-        let needed = self.predicted_bytes(data)?;
-        let bridge = matches!(self.posterior(), PlannedPosterior::Bridge(_));
-        Some(note(needed, available_bytes(), bridge))
-    }
+/// What the user should know about memory: what will be needed, and whether it is there.
+pub(crate) fn memory_note(plan: &FitPlan, data: &SeriesSet) -> Option<String> {
+    let has = |name: &str| plan.method().settings().iter().any(|setting| setting.name == name);
+    Some(note(plan.predicted_bytes(data)?, available_bytes(), has("ensemble")))
 }
 
 fn note(needed: u64, available: Option<u64>, bridge: bool) -> String {

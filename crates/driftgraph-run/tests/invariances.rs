@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use std::fs;
 
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::train::progress::Silent;
+use driftgraph_data::record::Asked;
 use driftgraph_data::{ReadOptions, load};
-use driftgraph_run::observer::Silent;
-use driftgraph_run::{Asked, FitJob, FitPlan, Pace, fit};
+use driftgraph_methods::FitPlan;
+use driftgraph_run::{FitJob, Pace, fit};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -88,14 +90,15 @@ fn edges(files: &[String], settings: &Value) -> String {
     let job = FitJob {
         loaded: load(&paths, &read_options).unwrap(),
         read_options,
-        plan: FitPlan::new(Asked { preset, settings, edges: Vec::new() }).unwrap(),
+        plan: FitPlan::new(Asked { preset, settings, ..Asked::default() }).unwrap(),
         folder: folder.path().join("run"),
         replace: false,
         truth: None,
         pace: Pace::default(),
+        report: false,
     };
     let run = fit(&job, &Silent).unwrap();
-    fs::read_to_string(run.folder.join("edges.csv")).unwrap()
+    fs::read_to_string(run.run.folder().join("edges.csv")).unwrap()
 }
 
 /// Probability of every edge by its name.

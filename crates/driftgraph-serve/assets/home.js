@@ -5,6 +5,7 @@
   const field = (id) => document.getElementById(id);
   const WORDS = { running: "running", stopped: "stopped", finished: "finished", failed: "failed" };
   let upload = null;
+  let shownColumns = null;
 
   const answer = async (address, options) => {
     const response = await fetch(address, options);
@@ -18,6 +19,7 @@
   const send = async (file) => {
     problem("upload-problem", null);
     field("understood").hidden = true;
+    for (const input of field("reading").querySelectorAll("input, select")) { input.checked = false; input.value = ""; }
     try {
       show(await answer(`/api/uploads?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file }), true);
     } catch (error) {
@@ -27,6 +29,9 @@
   const columns = () => ({
     time: field("time-column").value || null, series: field("series-column").value || null,
     ignore: [...field("ignore").querySelectorAll("input:checked")].map((box) => box.value),
+    transpose: field("transpose").checked, even_steps: field("even-steps").checked, sheet: field("sheet").value || null,
+    date_order: field("date-order").value || null, decimal: field("decimal").value || null,
+    missing: field("missing").value ? field("missing").value.split(",").map((word) => word.trim()) : null,
   });
   const again = async () => {
     try {
@@ -39,14 +44,16 @@
   const show = (found, fresh) => {
     upload = found.upload;
     field("understood").hidden = false;
-    if (fresh) {
+    // A table that is turned on its side has other columns.
+    if (fresh || shownColumns !== found.columns.join("\n")) {
+      shownColumns = found.columns.join("\n");
       for (const id of ["time-column", "series-column"]) {
         field(id).replaceChildren(html("option", { value: "" }, "found by its name"), ...found.columns.map((name) => html("option", { value: name }, name)));
       }
       field("ignore").replaceChildren(...found.columns.map((name) => html("label", {}, html("input", { type: "checkbox", value: name, onchange: again }), ` ${name}`)));
       field("ignore-box").hidden = found.columns.length === 0;
-      field("name").value = found.upload.replace(/\..*$/, "");
     }
+    if (fresh) field("name").value = found.upload.replace(/\..*$/, "");
     const { summary } = found;
     const usable = summary !== null && summary.usable;
     field("begin").disabled = !usable;
@@ -81,16 +88,35 @@
   drop.addEventListener("drop", (event) => { event.preventDefault(); if (event.dataTransfer.files[0]) send(event.dataTransfer.files[0]); });
   field("time-column").addEventListener("change", again);
   field("series-column").addEventListener("change", again);
+  for (const input of field("reading").querySelectorAll("input, select")) input.addEventListener("change", again);
+
+  let methods = [];
+  const showMethod = () => {
+    const method = methods.find((one) => one.name === field("method").value);
+    field("method-words").textContent = method ? `${method.name}: ${method.description}.` : "";
+    for (const [id, name] of [["select", "select"], ["ensemble", "ensemble"], ["steps", "steps"], ["seed", "seed"], ["self-loops", "no_self_loops"]]) {
+      field(id).disabled = !method?.settings.includes(name);
+    }
+  };
+  field("method").addEventListener("change", showMethod);
+  answer("/api/methods").then((found) => {
+    methods = found;
+    field("method").replaceChildren(...methods.map((one) => html("option", { value: one.name }, one.name)));
+    showMethod();
+  });
 
   field("start").addEventListener("submit", async (event) => {
     event.preventDefault();
     problem("start-problem", null);
-    const settings = { seed: Number(field("seed").value) || 0, ensemble: Number(field("ensemble").value) || 3 };
-    if (!field("select").checked) settings.select = "none";
-    if (field("steps").value) settings.steps = Number(field("steps").value);
-    if (!field("self-loops").checked) settings.no_self_loops = true;
+    const given = { seed: Number(field("seed").value) || 0, ensemble: Number(field("ensemble").value) || 3 };
+    if (!field("select").checked) given.select = "none";
+    if (field("steps").value) given.steps = Number(field("steps").value);
+    if (!field("self-loops").checked) given.no_self_loops = true;
+    // Each method is asked only for what it knows.
+    const method = methods.find((one) => one.name === field("method").value) ?? methods[0];
+    const settings = Object.fromEntries(Object.entries(given).filter(([name]) => method.settings.includes(name)));
     try {
-      const { name } = await post("/api/runs", { name: field("name").value.trim(), upload, columns: columns(), asked: { settings } });
+      const { name } = await post("/api/runs", { name: field("name").value.trim(), upload, columns: columns(), asked: { method: method.name, settings } });
       location.assign(`/runs/${encodeURIComponent(name)}`);
     } catch (error) {
       problem("start-problem", error.message);

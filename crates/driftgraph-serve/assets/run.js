@@ -1,7 +1,7 @@
 // The page of a run: the fit as it goes, stop and go on, and questions to the model.
 "use strict";
 (() => {
-  const { report, svg, html, short, chart, fanLayers, interventionCharts, unpack } = window.driftgraph;
+  const { report, html, short, chart, fanLayers, interventionCharts, unpack, nodesOf, edgeGroup, frameOf, cellPaths } = window.driftgraph;
   const entry = JSON.parse(document.getElementById("run-entry").textContent);
   const field = (id) => document.getElementById(id);
   const base = `/api/runs/${encodeURIComponent(entry.name)}`;
@@ -18,40 +18,24 @@
   // The fit
   const curves = {};
   let last = null, drawn = 0;
-  // Few variables as a graph on a ring, many as a matrix.
-  const drawRing = (percent, n) => {
-    const root = svg("svg", { viewBox: "0 0 420 330", role: "img", "aria-label": "the graph as it is now" });
-    const tip = svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" }, svg("path", { class: "first", d: "M0 0L8 4L0 8z", fill: "currentColor" }));
-    root.append(svg("defs", {}, tip));
-    const at = (idx) => [210 + 165 * Math.sin(2 * Math.PI * idx / n), 165 - 130 * Math.cos(2 * Math.PI * idx / n)];
-    percent.forEach((value, idx) => {
-      const [source, target] = [Math.floor(idx / n), idx % n];
-      if (value < 10 || source === target) return;
-      const [x, y] = at(source), [u, v] = at(target), length = Math.hypot(u - x, v - y);
-      const cut = 20 / length, from = [x + cut * (u - x), y + cut * (v - y)], to = [u - cut * (u - x), v - cut * (v - y)];
-      const bend = [(x + u) / 2 + 0.13 * (v - y), (y + v) / 2 - 0.13 * (u - x)];
-      root.append(svg("path", { class: "forming-edge first", d: `M${from.join(" ")}Q${bend.join(" ")} ${to.join(" ")}`, "stroke-width": 0.5 + value / 40, opacity: value / 100, "marker-end": "url(#tip)" }));
-    });
-    for (let idx = 0; idx < n; idx += 1) {
-      const [x, y] = at(idx), name = entry.variables[idx] ?? String(idx + 1), short_ = [...name].length > 7 ? `${[...name].slice(0, 6).join("")}…` : name;
-      root.append(svg("g", { class: "node", transform: `translate(${x} ${y})` }, svg("title", {}, name), svg("circle", { r: 17 }), svg("text", { "text-anchor": "middle", y: 4 }, short_)));
-    }
-    field("forming").replaceChildren(root);
-  };
+  // The server has drawn nodes for few variables and an empty matrix for many; what is learned goes into it.
+  const forming = field("forming").firstElementChild;
   const drawForming = (percent) => {
-    const n = Math.round(Math.sqrt(percent.length));
-    if (n === 0) return;
-    if (n <= 20) return drawRing(percent, n);
-    const side = Math.max(4, Math.min(28, Math.floor(420 / n)));
-    const paths = new Map();
-    percent.forEach((value, idx) => {
-      const level = Math.round(value / 10);
-      if (level > 0) paths.set(level, `${paths.get(level) ?? ""}M${(idx % n) * side} ${Math.floor(idx / n) * side}h${side - 1}v${side - 1}h${1 - side}z`);
-    });
-    const root = svg("svg", { viewBox: `0 0 ${n * side} ${n * side}`, role: "img", "aria-label": "edge probabilities", style: `max-width:${n * side}px` });
-    root.append(svg("rect", { class: "ground", width: n * side, height: n * side }));
-    for (const [level, d] of paths) root.append(svg("path", { class: "cells first", "fill-opacity": level / 10, d }));
-    field("forming").replaceChildren(root);
+    const n = entry.variables.length;
+    if (!forming || percent.length !== n * n) return;
+    const edges = percent.flatMap((value, idx) => value < 10 ? [] : [[Math.floor(idx / n), idx % n, value / 100]]);
+    if (forming.classList.contains("graph")) {
+      const nodes = nodesOf(forming), between = edges.filter(([source, target]) => source !== target).sort((a, b) => a[2] - b[2]);
+      forming.querySelector(".edges").replaceChildren(...between.map((edge) => {
+        const group = edgeGroup(forming, nodes, edge, "none");
+        group.setAttribute("opacity", edge[2]);
+        return group;
+      }));
+    } else {
+      const { ground, margin, cell, side } = frameOf(forming, n);
+      forming.querySelectorAll(".cells").forEach((path) => path.remove());
+      ground.after(...cellPaths(edges, (source, target) => [margin + cell * target, margin + cell * source], side, () => "none"));
+    }
   };
   const drawLive = () => {
     if (!last) return;

@@ -18,6 +18,10 @@ impl Refusal {
         Self { status, reason: reason.into() }
     }
 
+    pub(crate) fn reason(&self) -> &str {
+        &self.reason
+    }
+
     pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is nothing here")
     }

@@ -13,7 +13,7 @@ use axum::{Json, Router, middleware};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_report::view::{FutureView, InterventionView, ReportView};
 use driftgraph_report::{SCRIPTS, STYLES, report_html};
-use driftgraph_view::{InterventionQuestion, forecast_view, intervention_view};
+use driftgraph_view::{InterventionQuestion, agreement_view, forecast_view, intervention_view};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
@@ -43,6 +43,7 @@ struct App {
 /// All addresses, behind the guard.
 pub(crate) fn router(library: Arc<Library>, max_upload: u64, guard: Arc<Guard>) -> Router {
     let runs = Router::new()
+        .route("/api/methods", get(methods))
         .route("/api/runs", get(list).post(begin))
         .route("/api/runs/{name}", get(entry))
         .route("/api/runs/{name}/events", get(events))
@@ -86,6 +87,12 @@ async fn shown(app: &App, name: String) -> Answer<Arc<Shown>> {
 
 async fn list(State(app): State<App>) -> Json<Vec<RunEntry>> {
     Json(app.library.runs())
+}
+
+/// All methods with their descriptions, the default first.
+async fn methods() -> Json<Vec<Value>> {
+    let one = |method: &&dyn driftgraph_methods::Method| json!({"name": method.name(), "description": method.description()});
+    Json(driftgraph_methods::METHODS.iter().map(one).collect())
 }
 
 async fn entry(State(app): State<App>, Path(name): Path<String>) -> Answer<Json<RunEntry>> {
@@ -179,7 +186,8 @@ async fn intervene(
         question.n_paths = asked.paths.unwrap_or(question.n_paths).clamp(2, MOST_PATHS);
         question.seed = asked.seed.unwrap_or(0);
         let data = shown.data.as_ref().map(|loaded| &loaded.data);
-        let view = intervention_view(&shown.run, data, &question);
+        let model = shown.run.model().map_err(|error| Refusal::unusable(&error))?;
+        let view = intervention_view(model, &shown.run.record.data.time, data, &question);
         view.map(Json).map_err(|error| Refusal::unusable(&error))
     })
     .await
@@ -200,7 +208,8 @@ async fn forecast(
     let shown = shown(&app, name).await?;
     aside(move || {
         let data = shown.data.as_ref().map(|loaded| &loaded.data);
-        let view = forecast_view(&shown.run, data, asked.horizon);
+        let model = shown.run.model().map_err(|error| Refusal::unusable(&error))?;
+        let view = forecast_view(model, data, asked.horizon);
         view.map(Json).map_err(|error| Refusal::unusable(&error))
     })
     .await
@@ -225,9 +234,9 @@ async fn file(
         "graph.graphml" => {
             let shown = shown(&app, name).await?;
             aside(move || {
-                let mut edges = shown.run.model.edges();
+                let mut edges = shown.run.edges();
                 edges.retain(|edge| edge.is_at_least(0.5) && !edge.mirrored);
-                Ok(graph_text(shown.run.model.variables(), &edges, GraphFormat::GraphMl))
+                Ok(graph_text(shown.run.variables(), &edges, GraphFormat::GraphMl))
             })
             .await?
             .into_bytes()
@@ -282,13 +291,19 @@ async fn home() -> Html<String> {
 }
 
 async fn run_page(State(app): State<App>, Path(name): Path<String>) -> Answer<Html<String>> {
-    let entry = app.library.entry(&name)?;
-    let shown = if entry.has_model && app.library.live(&name).is_none() {
-        Some(shown(&app, name).await?)
-    } else {
-        None
-    };
-    Ok(Html(page::run(&entry, shown.as_ref().map(|shown| &shown.view))))
+    let mut entry = app.library.entry(&name)?;
+    let mut shown_run = None;
+    if entry.has_model && app.library.live(&name).is_none() {
+        match shown(&app, name).await {
+            Ok(found) => shown_run = Some(found),
+            // The page of a run whose report cannot be made says so, and all else still works.
+            Err(refusal) => {
+                let reason = format!("the report cannot be made: {}", refusal.reason());
+                entry.problem.get_or_insert(reason);
+            }
+        }
+    }
+    Ok(Html(page::run(&entry, shown_run.as_ref().map(|shown| &shown.view))))
 }
 
 #[derive(Debug, Deserialize)]
@@ -299,7 +314,10 @@ struct Pair {
 
 async fn compare(State(app): State<App>, Query(pair): Query<Pair>) -> Answer<Html<String>> {
     let (first, second) = (shown(&app, pair.a).await?, shown(&app, pair.b).await?);
-    Ok(Html(page::compare(&first.view, &second.view)))
+    let runs = [&first, &second].map(|one| (one.view.name.clone(), &one.run));
+    let agreement = agreement_view("Two runs side by side", &runs, None);
+    let agreement = agreement.map_err(|error| Refusal::unusable(&error))?;
+    Ok(Html(page::compare(&first.view, &second.view, &agreement)))
 }
 
 async fn asset(Path(file): Path<String>) -> Answer<Response> {
@@ -315,4 +333,24 @@ async fn asset(Path(file): Path<String>) -> Answer<Response> {
         _ => return Err(Refusal::not_found()),
     };
     Ok(([(header::CONTENT_TYPE, kind)], content).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_a_run_whose_report_cannot_be_made_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("odd")).unwrap();
+        for file in ["run.json", "model.safetensors"] {
+            std::fs::write(folder.path().join("odd").join(file), "{}").unwrap();
+        }
+        let library = Arc::new(Library::open(folder.path().to_owned()));
+        let app = App { library, max_upload: 1 };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let page = runtime.block_on(run_page(State(app), Path("odd".to_owned())));
+        let Html(page) = page.unwrap();
+        assert!(page.contains("the report cannot be made: "), "{page}");
+    }
 }

@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
+use driftgraph_data::record::{Asked, Ending};
 use driftgraph_data::run_folder::{Run, RunFolder};
-use driftgraph_data::whole_file::write_whole;
-use driftgraph_data::{Loaded, ReadOptions, load};
-use driftgraph_report::report_html;
+use driftgraph_data::{DateOrder, DecimalMark, Loaded, ReadOptions, load};
+use driftgraph_methods::FitPlan;
 use driftgraph_report::view::ReportView;
-use driftgraph_run::{
-    Asked, DIVERGED, Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, fit, resume,
-};
+use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, fit, resume};
 use driftgraph_view::{ViewOptions, report_view};
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +45,7 @@ pub(crate) enum Standing {
 pub(crate) struct RunEntry {
     pub(crate) name: String,
     pub(crate) standing: Standing,
-    /// Whether there is a model to look at.
+    /// Whether there is a result to look at.
     pub(crate) has_model: bool,
     /// Why it failed.
     pub(crate) problem: Option<String>,
@@ -66,13 +64,19 @@ pub(crate) struct NewRun {
     pub(crate) asked: Asked,
 }
 
-/// What the columns of a table are, where that is not obvious.
+/// How a table is to be read, where that is not obvious.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Columns {
     pub(crate) time: Option<String>,
     pub(crate) series: Option<String>,
     pub(crate) ignore: Vec<String>,
+    pub(crate) transpose: bool,
+    pub(crate) even_steps: bool,
+    pub(crate) sheet: Option<String>,
+    pub(crate) date_order: Option<DateOrder>,
+    pub(crate) decimal: Option<DecimalMark>,
+    pub(crate) missing: Option<Vec<String>>,
 }
 
 impl Columns {
@@ -82,6 +86,12 @@ impl Columns {
             time: given(&self.time),
             series: given(&self.series),
             ignore: self.ignore.clone(),
+            transpose: self.transpose,
+            even_steps: self.even_steps,
+            sheet: given(&self.sheet),
+            date_order: self.date_order,
+            decimal: self.decimal,
+            missing: self.missing.clone(),
             max_bytes,
             ..ReadOptions::default()
         }
@@ -141,17 +151,17 @@ impl Library {
             return Err(Refusal::not_found());
         }
         let mut problem = lock(&self.problems).get(name).cloned();
-        let standing = match folder.ending().as_deref() {
+        let standing = match folder.ending() {
             _ if live => Standing::Running,
-            Some(ending) if ending == Ending::Finished.name() => Standing::Finished,
-            Some(DIVERGED) => {
+            Some(Ending::Finished) => Standing::Finished,
+            Some(Ending::Diverged) => {
                 problem.get_or_insert_with(|| DIVERGED_BEFORE.to_owned());
                 Standing::Failed
             }
             _ if problem.is_some() => Standing::Failed,
             _ => Standing::Stopped,
         };
-        let has_model = folder.run_file().is_file() && folder.model_file().is_file();
+        let has_model = folder.run_file().is_file();
         Ok(RunEntry {
             name: name.to_owned(),
             standing,
@@ -188,6 +198,7 @@ impl Library {
             replace: false,
             truth: None,
             pace: Pace { log_every: 5, checkpoint_every: CHECKPOINT_EVERY, time_budget: None },
+            report: true,
         };
         self.work(new.name, move |live| fit(&job, live));
         Ok(())
@@ -241,25 +252,19 @@ impl Library {
         let library = Arc::clone(self);
         std::thread::spawn(move || {
             let result = job(&live);
-            match result {
-                Ok(_) => library.write_report(&name),
-                Err(JobError::StoppedBeforeModel { .. }) => {}
-                Err(error) => {
-                    lock(&library.problems).insert(name.clone(), error.to_string());
-                }
+            let problem = match result {
+                Ok(run) => run
+                    .report
+                    .err()
+                    .map(|error| format!("the report could not be written: {error}")),
+                Err(JobError::StoppedBeforeModel { .. }) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(problem) = problem {
+                lock(&library.problems).insert(name.clone(), problem);
             }
             library.lock_live().remove(&name);
             live.end();
-        });
-    }
-
-    /// Leaves the report in the run folder, as `driftgraph fit` does.
-    fn write_report(&self, name: &str) {
-        let (Ok(shown), Ok(folder)) = (self.show(name), self.path(name)) else { return };
-        let page = report_html(&shown.view);
-        // The page shows the report without the file; a full disk is told when something else needs it.
-        let _ = write_whole(&RunFolder::at(&folder).report_file(), |out| {
-            out.write_all(page.as_bytes())
         });
     }
 
@@ -276,8 +281,7 @@ impl Library {
         let run = Run::load(&folder).map_err(|error| Refusal::unusable(&error))?;
         let data = run.load_data(&[]).ok();
         let options = ViewOptions { data: data.as_ref(), ..ViewOptions::default() };
-        let view =
-            report_view(&run, &folder, &options).map_err(|error| Refusal::unusable(&error))?;
+        let view = report_view(&run, &options).map_err(|error| Refusal::unusable(&error))?;
         let shown = Arc::new(Shown { run, data, view });
         lock(&self.shown).insert(name.to_owned(), (changed, Arc::clone(&shown)));
         Ok(shown)
@@ -342,6 +346,29 @@ mod tests {
             assert_eq!(entry.problem.is_some(), standing == Standing::Failed, "{name}");
         }
         assert!(library.entry("none").is_err());
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_written_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows: String = (0..40).map(|t| format!("{t},{},{}\n", t % 7, (t * t) % 11)).collect();
+        fs::create_dir(folder.path().join(UPLOADS)).unwrap();
+        fs::write(folder.path().join(UPLOADS).join("a.csv"), format!("time,x,y\n{rows}")).unwrap();
+        // A folder stands where the file should.
+        fs::create_dir_all(folder.path().join("run/report.html")).unwrap();
+        let library = Arc::new(Library::open(folder.path().to_owned()));
+        let new = serde_json::json!({
+            "name": "run", "upload": "a.csv",
+            "asked": {"settings": {"steps": 3, "select": "none", "ensemble": 1}},
+        });
+        library.begin(serde_json::from_value(new).unwrap(), 1 << 20).unwrap();
+        while library.live("run").is_some() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let entry = library.entry("run").unwrap();
+        assert_eq!(entry.standing, Standing::Finished);
+        let problem = entry.problem.unwrap();
+        assert!(problem.starts_with("the report could not be written: "), "{problem}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use driftgraph_run::{News, Phase, RunObserver};
+use driftgraph_core::train::progress::{Part, Progress as FollowsFit, Step};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
@@ -90,26 +90,27 @@ impl LiveFit {
     }
 }
 
-impl RunObserver for LiveFit {
-    fn step(&self, news: &News<'_>) -> ControlFlow<()> {
+impl FollowsFit for LiveFit {
+    fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
         let mut state = self.lock();
         if state.told.is_none_or(|told| told.elapsed() >= PAUSE) {
             state.told = Some(Instant::now());
-            let (doing, curve) = names(news.phase);
+            let (doing, curve) = names(step.part);
             state.progress = Progress {
                 doing,
-                step: news.step + 1,
-                end: news.end,
-                elbo: news.terms.elbo(),
-                expected_edges: news.expected_edges,
+                step: step.number + 1,
+                end: step.end,
+                elbo: step.terms.elbo(),
+                expected_edges: step.expected_edges,
                 seconds: self.start.elapsed().as_secs_f64(),
-                percent: news
+                percent: step
+                    .training
                     .edge_probabilities()
                     .iter()
                     .map(|p| (100.0 * p.clamp(0.0, 1.0)).round() as u8)
                     .collect(),
             };
-            let point = (news.step + 1, news.terms.elbo());
+            let point = (step.number + 1, step.terms.elbo());
             if point.1.is_finite() {
                 let points = state.curves.entry(curve.clone()).or_default();
                 points.push(point);
@@ -139,16 +140,16 @@ impl RunObserver for LiveFit {
     }
 }
 
-/// What a phase is called, and the curve it belongs to.
-fn names(phase: Phase<'_>) -> (String, String) {
-    match phase {
-        Phase::Choosing { candidate, fold, n_folds } => (
-            format!("choosing settings: {candidate}, part {} of {n_folds} held out", fold + 1),
-            format!("trying {candidate}, part {}", fold + 1),
+/// What a part is called, and the curve it belongs to.
+fn names(part: Part<'_>) -> (String, String) {
+    match part {
+        Part::Candidate { name, fold, n_folds } => (
+            format!("choosing settings: {name}, part {} of {n_folds} held out", fold + 1),
+            format!("trying {name}, part {}", fold + 1),
         ),
-        Phase::Fitting { member, n_members } => (
-            format!("fitting all data, seed {} of {n_members}", member + 1),
-            format!("final fit, seed {}", member + 1),
+        Part::Member { number, n_members } => (
+            format!("fitting all data, seed {} of {n_members}", number + 1),
+            format!("final fit, seed {}", number + 1),
         ),
     }
 }

@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
-use driftgraph_report::view::{GraphView, ReportView};
+use driftgraph_data::formats::{accepted_by_page, readable};
+use driftgraph_report::view::{AgreementView, GraphView, ReportView};
 use driftgraph_report::{
-    escaped_text, graph_picture, report_data, report_navigation, report_sections,
+    agreement_sections, graph_picture, matrix_picture, nodes_picture, report_data,
+    report_navigation, report_sections,
 };
+use driftgraph_text::{escaped, json_in_html};
 
 use crate::library::RunEntry;
 
@@ -16,6 +19,8 @@ pub(crate) const HOME_SCRIPT: &str = include_str!("../assets/home.js");
 /// Script of the page of a run.
 pub(crate) const RUN_SCRIPT: &str = include_str!("../assets/run.js");
 
+/// Up to here a graph that is being learned is drawn as one; more are a matrix.
+const MOST_NODES: usize = 20;
 /// Rows of the table of differences.
 const MOST_DIFFERENCES: usize = 40;
 
@@ -30,28 +35,28 @@ fn shell(title: &str, body: &str, scripts: &[&str]) -> String {
          <link rel=\"icon\" href=\"data:,\">\n\
          <link rel=\"stylesheet\" href=\"/assets/report.css\">\n<link rel=\"stylesheet\" href=\"/assets/page.css\">\n\
          </head>\n<body>\n{body}\n{scripts}</body>\n</html>\n",
-        escaped_text(title)
+        escaped(title)
     )
 }
 
 fn header(title: &str) -> String {
     format!(
         "<header><p class=\"brand\"><a href=\"/\">driftgraph</a></p><h1>{}</h1></header>",
-        escaped_text(title)
+        escaped(title)
     )
 }
 
 /// The first page; its script fills it.
 pub(crate) fn home() -> String {
-    let body = header("Who drives whom?") + include_str!("../assets/home.html");
+    let home = include_str!("../assets/home.html").replace("{readable}", &readable());
+    let body = header("Who drives whom?") + &home.replace("{accepted}", &accepted_by_page());
     shell("Who drives whom?", &body, &["charts.js", "home.js"])
 }
 
 /// The page of one run: its fit while it runs, its report when there is one.
 pub(crate) fn run(entry: &RunEntry, view: Option<&ReportView>) -> String {
     let entry_data = serde_json::to_string(entry).expect("names are plain text");
-    let entry_data =
-        entry_data.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    let entry_data = json_in_html(&entry_data);
     let mut body = header(&entry.name);
     if let Some(view) = view {
         body += &report_navigation(view);
@@ -59,7 +64,8 @@ pub(crate) fn run(entry: &RunEntry, view: Option<&ReportView>) -> String {
     let _ =
         write!(body, "<script type=\"application/json\" id=\"run-entry\">{entry_data}</script>");
     body += "<main>";
-    body += include_str!("../assets/run.html");
+    body +=
+        &include_str!("../assets/run.html").replace("<!-- forming -->", &forming(&entry.variables));
     for (place, section) in view.map(report_sections).unwrap_or_default() {
         if place == "next" {
             body += include_str!("../assets/ask.html");
@@ -77,8 +83,21 @@ pub(crate) fn run(entry: &RunEntry, view: Option<&ReportView>) -> String {
     shell(&entry.name, &body, &["charts.js", "graph.js", "matrix.js", "run.js"])
 }
 
+/// The picture into which the script of a run draws what is learned by now.
+fn forming(names: &[String]) -> String {
+    match names.len() {
+        0 => String::new(),
+        1..=MOST_NODES => nodes_picture(names),
+        _ => matrix_picture(names),
+    }
+}
+
 /// Two runs: their graphs, and where their probabilities differ.
-pub(crate) fn compare(first: &ReportView, second: &ReportView) -> String {
+pub(crate) fn compare(
+    first: &ReportView,
+    second: &ReportView,
+    agreement: &AgreementView,
+) -> String {
     let mut other = second.graph.clone();
     if first.graph.variables == other.variables {
         // The same place for the same variable, or the eye compares nothing.
@@ -87,17 +106,18 @@ pub(crate) fn compare(first: &ReportView, second: &ReportView) -> String {
     let figure = |name: &str, graph: &GraphView| {
         format!(
             "<section aria-label=\"{0}\"><h2>{0}</h2><p>{1:.1} edges expected.</p><div class=\"graph-frame\">{2}</div></section>",
-            escaped_text(name),
+            escaped(name),
             graph.expected_edges,
             graph_picture(graph)
         )
     };
     let body = format!(
-        "{}<main><div class=\"pair\">{}{}</div><section><h2>Where they differ</h2>{}</section></main>",
+        "{}<main><div class=\"pair\">{}{}</div><section><h2>Where they differ</h2>{}</section>{}</main>",
         header("Two runs side by side"),
         figure(&first.name, &first.graph),
         figure(&second.name, &other),
-        differences(first, second)
+        differences(first, second),
+        agreement_sections(agreement)
     );
     shell("Two runs", &body, &[])
 }
@@ -124,8 +144,8 @@ fn differences(first: &ReportView, second: &ReportView) -> String {
             body,
             "<tr><td class=\"variable\">{}</td><td class=\"variable\">{}</td><td class=\"number\">{a:.2}</td>\
              <td class=\"number\">{b:.2}</td><td class=\"number\">{difference}</td></tr>",
-            escaped_text(source),
-            escaped_text(target),
+            escaped(source),
+            escaped(target),
         );
     }
     format!(
@@ -133,7 +153,7 @@ fn differences(first: &ReportView, second: &ReportView) -> String {
          <th scope=\"col\">source</th><th scope=\"col\">target</th><th scope=\"col\" class=\"number\">{}</th>\
          <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"number\">difference</th></tr></thead>\
          <tbody>{body}</tbody></table></div>",
-        escaped_text(&first.name),
-        escaped_text(&second.name)
+        escaped(&first.name),
+        escaped(&second.name)
     )
 }

@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
+use driftgraph_data::formats::{format_of, readable};
 use tokio::io::AsyncWriteExt;
 use tokio_stream::StreamExt;
 
 use crate::answer::Refusal;
 use crate::library::{Library, is_safe};
-
-/// What the loader reads.
-const ENDINGS: [&str; 8] =
-    [".csv", ".tsv", ".txt", ".parquet", ".npz", ".csv.gz", ".tsv.gz", ".txt.gz"];
 
 /// Takes a file; answers with the name it has now.
 pub(crate) async fn receive(
@@ -24,8 +21,8 @@ pub(crate) async fn receive(
     limit: u64,
 ) -> Result<String, Refusal> {
     let name = plain_name(name);
-    if !is_safe(&name) || !ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-        let reason = format!("`{name}` is not a table that can be read ({})", ENDINGS.join(", "));
+    if !is_safe(&name) || format_of(Path::new(&name)).is_none() {
+        let reason = format!("`{name}` is not a table that can be read: {}", readable());
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
     }
     let too_large = || {

@@ -1,10 +1,10 @@
 //! The learned edges as a report shows them, and as files it carries.
 
 use driftgraph_core::fitted::edges::{
-    LearnedEdge, Sign, directed_graph, expected_edges, feedback_loops, links,
+    EdgeKind, LearnedEdge, Sign, directed_graph, expected_edges, feedback_loops, links,
 };
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
-use driftgraph_report::view::{Download, EdgeView, GraphView, SelectionView};
+use driftgraph_report::view::{Download, EdgeView, GraphView, LinkKind, ScoreView, SelectionView};
 use driftgraph_report::{
     EdgeSelection, EffectSign, GraphOptions, LearnedEdges, ReportError, graph_svg, matrix_orders,
     node_positions,
@@ -18,6 +18,8 @@ const FEW: usize = 40;
 const MOST_LISTED: usize = 6_000;
 /// An edge is drawn if it is more likely present than absent.
 const THRESHOLD: f64 = 0.5;
+/// The least share that the slider of a report reaches.
+const LEAST_THRESHOLD: f64 = 0.05;
 /// Above this number of variables loops hide what is between them.
 const MOST_LOOPS: usize = 30;
 /// Edges inside the carried files at most: a report is to be sent by mail.
@@ -28,14 +30,18 @@ const MOST_DRAWN: usize = 200;
 /// Edges, where they are drawn, and what goes round in circles.
 pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView {
     let n = names.len();
+    let score = score_view(learned);
+    let shares = learned.iter().map(|edge| (edge, share(edge, score.as_ref())));
     let listed_from = LISTED_FROM[usize::from(n > FEW)];
-    let listed = learned.iter().filter(|edge| edge.is_at_least(listed_from));
-    let edges: Vec<EdgeView> = listed.take(MOST_LISTED).map(edge_view).collect();
+    let listed = shares.filter(|(_, share)| *share >= listed_from).take(MOST_LISTED);
+    let edges: Vec<EdgeView> = listed.map(|(edge, share)| edge_view(edge, share)).collect();
     // Three arrows per node are about what can be told apart; the slider shows more.
-    let selection = SelectionView {
-        threshold: THRESHOLD,
-        most: (3 * n).clamp(12, 150),
-        self_loops: n <= MOST_LOOPS,
+    let most = (3 * n).clamp(12, 150);
+    // Scores do not say where to cut: the best edge of each variable or so is drawn at first.
+    let cut = edges.iter().filter(|edge| !edge.is_self_loop()).nth(n).map(|edge| edge.probability);
+    let threshold = match score {
+        Some(_) => rounded(cut.unwrap_or(0.0), 2).max(LEAST_THRESHOLD),
+        None => THRESHOLD,
     };
     let probable = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD));
     let probable = directed_graph(n, probable);
@@ -45,8 +51,9 @@ pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView
         feedback_loops: feedback_loops(&probable),
         expected_edges: expected_edges(learned),
         variables: names.to_vec(),
+        score,
         listed_from,
-        selection,
+        selection: SelectionView { threshold, most, self_loops: n <= MOST_LOOPS },
         edges,
     };
     let drawn: Vec<(usize, usize)> =
@@ -55,16 +62,51 @@ pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView
     view
 }
 
-fn edge_view(edge: &LearnedEdge) -> EdgeView {
+/// What edges are ranked by, where none has a probability.
+fn score_view(learned: &[LearnedEdge]) -> Option<ScoreView> {
+    let has_probabilities = learned.iter().any(|edge| edge.probability.is_some());
+    let largest = learned.iter().map(|edge| edge.score).filter(|score| score.is_finite());
+    let largest = largest.fold(0.0, f64::max);
+    let full_scale = if largest > 0.0 { largest } else { 1.0 };
+    (!has_probabilities).then(|| ScoreView { name: "score".to_owned(), full_scale })
+}
+
+/// The probability of an edge, or its score as a share of the largest; what is negative counts as nothing.
+fn share(edge: &LearnedEdge, score: Option<&ScoreView>) -> f64 {
+    let share = match score {
+        None => edge.probability.unwrap_or(0.0),
+        Some(score) => (edge.score / score.full_scale).clamp(0.0, 1.0),
+    };
+    if share.is_nan() { 0.0 } else { share }
+}
+
+fn edge_view(edge: &LearnedEdge, share: f64) -> EdgeView {
     EdgeView {
         source: edge.source,
         target: edge.target,
-        probability: rounded(edge.probability.unwrap_or(0.0), 4),
+        probability: rounded(share, 4),
         sign: effect_sign(edge.sign),
-        effect: significant(edge.effect.unwrap_or(0.0)),
-        strength: significant(edge.strength.unwrap_or(0.0)),
+        effect: edge.effect.map(significant),
+        strength: edge.strength.map(significant),
         disagreement: rounded(edge.disagreement.unwrap_or(0.0), 2),
-        instantaneous: edge.probability_instantaneous.map(|p| rounded(p, 4)),
+        instantaneous: edge.parts.as_ref().map(|parts| rounded(parts.within_step.probability, 4)),
+        kind: link_kind(edge),
+        interval: edge.interval.map(|bounds| bounds.map(significant)),
+        parts: edge
+            .parts
+            .as_ref()
+            .filter(|_| edge.kind == Some(EdgeKind::Both))
+            .map(|parts| [parts.lagged.effect, parts.within_step.effect].map(significant)),
+    }
+}
+
+fn link_kind(edge: &LearnedEdge) -> LinkKind {
+    match edge.kind {
+        _ if edge.mirrored => LinkKind::Mirrored,
+        _ if edge.is_undirected() => LinkKind::Undirected,
+        Some(EdgeKind::WithinStep) => LinkKind::WithinStep,
+        Some(EdgeKind::Both) => LinkKind::Both,
+        Some(EdgeKind::Lagged) | None => LinkKind::Lagged,
     }
 }
 
@@ -132,16 +174,49 @@ pub(crate) fn downloads(
 
 fn picture(names: &[String], learned: &[LearnedEdge]) -> Result<String, ReportError> {
     let n = names.len();
-    let mut probabilities = vec![0.0; n * n];
+    let score = score_view(learned);
+    let full_scale = score.as_ref().map_or(1.0, |score| score.full_scale);
+    let mut scores = vec![0.0; n * n];
     let mut signs = vec![EffectSign::Unknown; n * n];
+    let mut undirected = vec![false; n * n];
     for edge in learned.iter().filter(|edge| !edge.mirrored) {
-        probabilities[edge.source * n + edge.target] = edge.probability.unwrap_or(0.0);
+        undirected[edge.source * n + edge.target] = edge.is_undirected();
+        scores[edge.source * n + edge.target] = full_scale * share(edge, score.as_ref());
         signs[edge.source * n + edge.target] = effect_sign(edge.sign);
     }
-    let edges =
-        LearnedEdges { signs: Some(&signs), ..LearnedEdges::probabilities(names, &probabilities) };
+    let mut edges = LearnedEdges {
+        full_scale,
+        undirected: Some(&undirected),
+        ..LearnedEdges::probabilities(names, &scores)
+    };
+    if learned.iter().any(|edge| edge.sign.is_some()) {
+        edges.signs = Some(&signs);
+    }
     let probable = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD) && !edge.mirrored);
-    let n_probable = probable.count();
-    let selection = EdgeSelection::Strongest(n_probable.min((3 * n).clamp(12, 150)));
+    let mut shown = probable.count();
+    if let Some(score) = &score {
+        edges.score_name = &score.name;
+        shown = n;
+    }
+    let selection = EdgeSelection::Strongest(shown.min((3 * n).clamp(12, 150)));
     graph_svg(&edges, &GraphOptions { title: "Who drives whom", selection })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_without_probabilities_are_shares_of_the_largest_score() {
+        let edge =
+            |source, target, score| LearnedEdge { source, target, score, ..LearnedEdge::default() };
+        let names = ["a".to_owned(), "b".to_owned()];
+        let learned = [edge(0, 1, 8.0), edge(1, 0, 2.0), edge(0, 0, -1.0), edge(1, 1, f64::NAN)];
+        let view = graph_view(&names, &learned);
+        assert_eq!(view.score.as_ref().map(|score| score.full_scale), Some(8.0));
+        let shares: Vec<f64> = view.edges.iter().map(|edge| edge.probability).collect();
+        assert_eq!(shares, [1.0, 0.25]);
+        assert_eq!(view.drawn().len(), 2);
+        assert!(picture(&names, &learned).unwrap().contains("a → b: 8.00"));
+    }
 }

@@ -18,14 +18,17 @@ pub enum ViewError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// A file of the run that is not what it should be.
-    #[error("`{}` is damaged", file.display())]
-    Damaged {
+    /// A report that cannot be written.
+    #[error("cannot write `{}`", file.display())]
+    Unwritable {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
-        source: serde_json::Error,
+        /// What the system says.
+        source: std::io::Error,
     },
+    /// A question that needs a process, of a run without one.
+    #[error(transparent)]
+    Run(#[from] driftgraph_data::RunError),
     /// A question that the model cannot answer.
     #[error(transparent)]
     Model(#[from] FittedError),

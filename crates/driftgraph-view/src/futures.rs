@@ -5,7 +5,9 @@ use driftgraph_core::fitted::bands::Bands;
 use driftgraph_core::fitted::error::FittedError;
 use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTimes};
 use driftgraph_core::fitted::intervention::Interventions;
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::fitted::simulate::{SimulateSettings, even_times};
+use driftgraph_data::TimeAxis;
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::{
     ChangeView, Column, FanSeries, FitView, FutureView, InterventionView,
@@ -24,17 +26,18 @@ const N_SIMULATED: f64 = 60.0;
 /// Futures of the series that a report shows; `None` where computing them would take long.
 pub(crate) fn future_view(
     run: &Run,
+    model: &FittedModel,
     data: Option<&SeriesSet>,
     fit: Option<&FitView>,
 ) -> Result<Option<FutureView>, FittedError> {
-    let horizon = HORIZON * run.model.usual_span();
-    let d = run.model.n_variables() as f64;
-    let steps = (horizon / run.model.step_size()).max(N_TIMES);
-    let work = run.data.series as f64 * N_PATHS as f64 * steps * d * d;
+    let horizon = HORIZON * model.usual_span();
+    let d = model.n_variables() as f64;
+    let steps = (horizon / model.step_size()).max(N_TIMES);
+    let work = run.record.data.series as f64 * N_PATHS as f64 * steps * d * d;
     if work > MOST_WORK || horizon <= 0.0 {
         return Ok(None);
     }
-    let mut future = match forecast_view(run, data, horizon) {
+    let mut future = match forecast_view(model, data, horizon) {
         Ok(future) => future,
         // A process that runs away, or data that are gone: a report without futures is still one.
         Err(FittedError::PathNotFinite { .. }) => return Ok(None),
@@ -48,14 +51,14 @@ pub(crate) fn future_view(
 
 /// Futures of all series over a given time.
 pub fn forecast_view(
-    run: &Run,
+    model: &FittedModel,
     data: Option<&SeriesSet>,
     horizon: f64,
 ) -> Result<FutureView, FittedError> {
     let times = even_times(0.0, horizon, Some(horizon / N_TIMES))?.split_off(1);
     let settings =
         ForecastSettings { n_paths: N_PATHS, ..ForecastSettings::new(ForecastTimes::After(times)) };
-    let forecasts = run.model.forecast(&settings, data, &|_| ())?;
+    let forecasts = model.forecast(&settings, data, &|_| ())?;
     Ok(FutureView { series: forecasts.iter().map(|one| fan(&one.name, &one.bands)).collect() })
 }
 
@@ -79,18 +82,18 @@ impl InterventionQuestion {
     }
 }
 
-/// Computes what interventions change.
+/// Computes what interventions change; `time` is that of the run, so that windows may have dates.
 pub fn intervention_view(
-    run: &Run,
+    model: &FittedModel,
+    time: &TimeAxis,
     data: Option<&SeriesSet>,
     question: &InterventionQuestion,
 ) -> Result<InterventionView, FittedError> {
-    let read_time =
-        |text: &str| run.data.time.read_bound(text).map_err(|problem| problem.to_string());
-    let changes = Interventions::parse_with(&question.changes, run.model.variables(), &read_time)
+    let read_time = |text: &str| time.read_bound(text).map_err(|problem| problem.to_string());
+    let changes = Interventions::parse_with(&question.changes, model.variables(), &read_time)
         .map_err(FittedError::from)?;
-    let horizon = question.horizon.unwrap_or_else(|| run.model.usual_span());
-    let from = run.model.first_time_in(data);
+    let horizon = question.horizon.unwrap_or_else(|| model.usual_span());
+    let from = model.first_time_in(data);
     let times = even_times(from, horizon, Some(horizon / N_SIMULATED))?;
     let idle = changes.idle(&times).map(|one| one.text.clone()).collect();
     let settings = SimulateSettings {
@@ -98,7 +101,7 @@ pub fn intervention_view(
         seed: question.seed,
         ..SimulateSettings::new(times)
     };
-    let effect = run.model.intervene(&changes, &settings, data, &|_| ())?;
+    let effect = model.intervene(&changes, &settings, data, &|_| ())?;
     let change = |one: &driftgraph_core::fitted::intervene::VariableChange| ChangeView {
         variable: one.variable,
         difference: one.difference,

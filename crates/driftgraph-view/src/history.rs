@@ -1,139 +1,108 @@
 //! How the fit went, from the log and the record of the run.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-
+use driftgraph_core::train::bridge::StopReason;
+use driftgraph_core::train::select::{HeldOutUnit, Selection};
+use driftgraph_data::record::{Ending, LogLine, RunRecord};
 use driftgraph_report::view::{Column, CurveView, TrainingView, TriedView};
-use serde_json::Value;
-
-use crate::ViewError;
-use crate::number;
 
 /// Points of a curve; more cannot be seen.
 const MOST_POINTS: usize = 250;
 
-/// What is shown of the log: title and names in the log, by posterior.
-const CURVES: [(&str, &[&str]); 8] = [
-    ("ELBO", &["elbo"]),
-    ("Log likelihood", &["log_likelihood"]),
-    ("Path divergence (KL)", &["path_kl"]),
-    ("Initial divergence (KL)", &["initial_kl"]),
-    ("Graph divergence (KL)", &["graph_kl"]),
-    ("Expected edges", &["expected_edges"]),
-    ("Learning rate", &["rate", "learning_rate"]),
-    ("AUROC against known edges", &["auroc"]),
+/// A number of a line of the log.
+type Logged = fn(&LogLine) -> Option<f64>;
+
+/// What is shown of the log.
+const CURVES: [(&str, Logged); 8] = [
+    ("ELBO", |line| line.elbo),
+    ("Log likelihood", |line| line.log_likelihood),
+    ("Path divergence (KL)", |line| line.path_kl),
+    ("Initial divergence (KL)", |line| line.initial_kl),
+    ("Graph divergence (KL)", |line| line.graph_kl),
+    ("Expected edges", |line| line.expected_edges),
+    ("Learning rate", |line| line.rate),
+    ("AUROC against known edges", |line| line.extra("auroc")),
 ];
 
 /// Curves, guards, and what was tried.
 pub(crate) fn training_view(
-    folder: &Path,
-    record: &Value,
+    record: &RunRecord,
+    lines: &[LogLine],
     n_members: usize,
-) -> Result<TrainingView, ViewError> {
-    let lines = read_log(folder)?;
+) -> TrainingView {
     let every = lines.len().div_ceil(MOST_POINTS).max(1);
     let last = lines.len().saturating_sub(1);
-    let kept: Vec<&Value> = (lines.iter().enumerate())
+    let kept: Vec<&LogLine> = (lines.iter().enumerate())
         .filter(|(idx, _)| idx % every == 0 || *idx == last)
         .map(|(_, line)| line)
         .collect();
-    let curve = |names: &[&str]| -> Column {
-        let value = |line: &&Value| names.iter().find_map(|name| number(line, name));
-        Column(kept.iter().map(|line| value(line).unwrap_or(f64::NAN)).collect())
-    };
-    let curves = CURVES.iter().map(|(title, names)| (title, curve(names)));
-    let curves = curves.filter(|(_, values)| values.0.iter().any(|value| value.is_finite()));
-    let tried = tried(record);
-    Ok(TrainingView {
-        steps: kept.iter().map(|line| line["step"].as_u64().unwrap_or(0)).collect(),
-        curves: curves
-            .map(|(title, values)| CurveView { name: (*title).to_owned(), values })
-            .collect(),
-        ending: record["ending"].as_str().unwrap_or("finished").to_owned(),
-        converged: record["converged"].as_bool(),
+    let curves = CURVES.iter().filter_map(|(title, of)| {
+        let values = kept.iter().map(|line| of(line).unwrap_or(f64::NAN)).collect::<Vec<_>>();
+        let any = values.iter().any(|value| value.is_finite());
+        any.then(|| CurveView { name: (*title).to_owned(), values: Column(values) })
+    });
+    let selection = record.training.selection.as_ref();
+    TrainingView {
+        steps: kept.iter().map(|line| line.step).collect(),
+        curves: curves.collect(),
+        ending: ending_word(record.ending).to_owned(),
+        converged: record.training.converged,
         n_members,
-        guards: guards(record, &lines),
-        held_out: held_out(record).filter(|_| !tried.is_empty()),
-        tried,
-        seconds: number(record, "seconds").unwrap_or(0.0),
-    })
+        guards: guards(record, lines),
+        held_out: selection.and_then(|selection| selection.unit).map(|unit| match unit {
+            HeldOutUnit::Series => "whole series".to_owned(),
+            HeldOutUnit::TimeBlock => "blocks of time".to_owned(),
+        }),
+        tried: selection.map(tried).unwrap_or_default(),
+        seconds: record.seconds,
+    }
 }
 
-/// The lines of the log; one that was cut off by a crash is left out.
-fn read_log(folder: &Path) -> Result<Vec<Value>, ViewError> {
-    let file = folder.join("log.jsonl");
-    let unreadable = |source| ViewError::Unreadable { file: file.clone(), source };
-    let open = match File::open(&file) {
-        Ok(open) => open,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(error)),
-    };
-    let mut lines: Vec<Value> = Vec::new();
-    for line in BufReader::new(open).lines() {
-        let line = line.map_err(unreadable)?;
-        let Ok(value) = serde_json::from_str::<Value>(&line) else { continue };
-        let Some(step) = value["step"].as_u64() else { continue };
-        // A fit that went on from an earlier state has logged some steps twice: the later ones count.
-        while lines.last().is_some_and(|last| last["step"].as_u64() >= Some(step)) {
-            lines.pop();
-        }
-        lines.push(value);
+/// The word of the report's own vocabulary, which is that of `run.json`.
+fn ending_word(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Finished => "finished",
+        Ending::Interrupted => "interrupted",
+        Ending::TimeBudget => "time-budget",
+        Ending::Diverged => "diverged",
     }
-    Ok(lines)
 }
 
 /// What was done to keep the fit sound, in words.
-fn guards(record: &Value, lines: &[Value]) -> Vec<String> {
+fn guards(record: &RunRecord, lines: &[LogLine]) -> Vec<String> {
     let mut guards = Vec::new();
-    let members = record["members"].as_array().map_or(&[][..], Vec::as_slice);
-    let undone: u64 = members.iter().filter_map(|member| member["undone_steps"].as_u64()).sum();
+    let members = &record.training.members;
+    let undone: u64 = members.iter().map(|member| member.undone_steps).sum();
     if undone > 0 {
         guards.push(format!("{undone} steps were not finite and were undone."));
     }
-    let rolled_back = lines.iter().filter(|line| !line["rolled_back"].is_null()).count();
+    let rolled_back = lines.iter().filter(|line| line.rolled_back.is_some()).count();
     if undone == 0 && rolled_back > 0 {
         guards.push(format!("{rolled_back} steps were not finite and were rolled back."));
     }
-    let hits: u64 = lines.iter().filter_map(|line| line["floor_hits"].as_u64()).sum();
-    if hits > 0 {
+    let hits: f64 = lines.iter().filter_map(|line| line.extra("floor_hits")).sum();
+    if hits > 0.0 {
         guards.push(format!(
             "The noise of the process touched its floor {hits} times in the logged steps."
         ));
     }
-    let limit = members.iter().filter(|member| member["stop_reason"] == "step-limit").count();
-    if limit > 0 {
-        guards.push(format!("{limit} of {} fits were ended by their step limit.", members.len()));
+    let limited = members.iter().filter(|member| member.stop_reason == StopReason::StepLimit);
+    let limited = limited.count();
+    if limited > 0 {
+        guards.push(format!("{limited} of {} fits were ended by their step limit.", members.len()));
     }
     guards
 }
 
-fn tried(record: &Value) -> Vec<TriedView> {
-    let selection = &record["selection"];
-    let candidates = selection["candidates"].as_array().map_or(&[][..], Vec::as_slice);
-    let chosen = selection["chosen"].as_u64();
-    let view = |(idx, one): (usize, &Value)| {
-        let scores: Vec<f64> = one["log_likelihoods"]
-            .as_array()
-            .map(|all| all.iter().filter_map(Value::as_f64).collect())
-            .unwrap_or_default();
+fn tried(selection: &Selection) -> Vec<TriedView> {
+    let view = |(idx, one): (usize, &driftgraph_core::train::select::CandidateReport)| {
+        let scores: Vec<f64> = one.log_likelihoods.iter().flatten().copied().collect();
         let mean = scores.iter().sum::<f64>() / scores.len() as f64;
-        let gain = &one["gain"];
         TriedView {
-            name: one["name"].as_str().unwrap_or_default().to_owned(),
+            name: one.name.clone(),
             held_out: (!scores.is_empty()).then_some(mean),
-            gain: number(gain, "mean")
-                .zip(number(gain, "standard_error"))
-                .map(|(mean, error)| [mean, error]),
-            chosen: chosen == Some(idx as u64),
+            gain: one.gain.map(|gain| [gain.mean, gain.standard_error]),
+            chosen: selection.chosen == idx,
         }
     };
-    candidates.iter().enumerate().map(view).collect()
-}
-
-fn held_out(record: &Value) -> Option<String> {
-    Some(match record["selection"]["unit"].as_str()? {
-        "series" => "whole series".to_owned(),
-        _ => "blocks of time".to_owned(),
-    })
+    selection.candidates.iter().enumerate().map(view).collect()
 }

@@ -4,6 +4,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod agreement;
 mod edges;
 mod error;
 mod futures;
@@ -14,13 +15,14 @@ mod truth;
 
 use std::path::Path;
 
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::Loaded;
-use driftgraph_data::run_folder::Run;
+use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_report::Calendar;
-use driftgraph_report::view::{DataView, InterventionView, ReportView};
-use serde_json::Value;
+use driftgraph_report::view::{DataView, FitView, FutureView, InterventionView, ReportView};
 
+pub use agreement::agreement_view;
 pub use error::ViewError;
 pub use futures::{InterventionQuestion, forecast_view, intervention_view};
 
@@ -38,50 +40,74 @@ pub struct ViewOptions<'a> {
     pub interventions: &'a [String],
 }
 
-/// Computes everything a report shows of the run in a folder.
-pub fn report_view(
-    run: &Run,
-    folder: &Path,
-    options: &ViewOptions<'_>,
-) -> Result<ReportView, ViewError> {
-    let record = origin::read_record(folder)?;
-    let job = origin::read_asked(folder)?;
-    let remembered = origin::remembered_truth(&job, run.model.n_variables());
+/// Computes everything a report shows of a run; where it has no process, less.
+pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, ViewError> {
+    let folder = RunFolder::at(run.folder());
+    let n_variables = run.variables().len();
+    let remembered = folder.read_job().ok().and_then(|job| job.truth?.graph(n_variables));
     let truth = options.truth.or(remembered.as_ref());
-    let learned = run.model.edges();
+    let learned = run.edges();
     let data: Option<&SeriesSet> = options.data.map(|loaded| &loaded.data);
-    let few = |data: &&SeriesSet| data.n_rows() * data.n_variables() <= MOST_CELLS;
-    let fit = data.filter(few).map(|data| paths::fit_view(run, data)).transpose()?;
-    let future = futures::future_view(run, data, fit.as_ref())?;
-    let mut interventions: Vec<InterventionView> = Vec::new();
-    if !options.interventions.is_empty() {
-        let question = InterventionQuestion::new(options.interventions.to_vec());
-        interventions.push(intervention_view(run, data, &question)?);
-    }
+    let answers = match run.model() {
+        Ok(model) => answers(run, model, data, options.interventions)?,
+        Err(error) if !options.interventions.is_empty() => return Err(error.into()),
+        Err(_) => ProcessAnswers::default(),
+    };
+    let file = folder.log_file();
+    let lines = folder.read_log().map_err(|source| ViewError::Unreadable { file, source })?;
+    let n_members = run.model().map_or(1, FittedModel::n_members);
+    let is_trained = !lines.is_empty() || !run.record.training.members.is_empty();
+    let description = &run.record.data;
     Ok(ReportView {
-        name: name_of(folder),
+        name: name_of(run.folder()),
+        method: origin::method_view(run),
         data: DataView {
-            n_series: run.data.series,
-            n_rows: run.data.rows,
-            n_missing: run.data.missing_cells,
-            left_out: texts(&record["left_out"]),
+            n_series: description.series,
+            n_rows: description.rows,
+            n_missing: description.missing_cells,
+            left_out: run.record.training.left_out.clone(),
             time_label: time_label(run),
             calendar: calendar(run),
         },
-        graph: edges::graph_view(run.model.variables(), &learned),
-        truth: truth.map(|truth| truth::truth_view(run, data, truth)).transpose()?,
-        fit,
-        training: history::training_view(folder, &record, run.model.n_members())?,
-        future,
-        interventions,
-        provenance: origin::provenance_view(run, folder, (&record, &job)),
-        downloads: edges::downloads(run.model.variables(), &learned)?,
+        graph: edges::graph_view(run.variables(), &learned),
+        truth: truth.map(|truth| truth::truth_view(run, &learned, data, truth)).transpose()?,
+        fit: answers.fit,
+        training: is_trained.then(|| history::training_view(&run.record, &lines, n_members)),
+        future: answers.future,
+        interventions: answers.interventions,
+        provenance: origin::provenance_view(run),
+        downloads: edges::downloads(run.variables(), &learned)?,
     })
+}
+
+/// What only a process can say.
+#[derive(Default)]
+struct ProcessAnswers {
+    fit: Option<FitView>,
+    future: Option<FutureView>,
+    interventions: Vec<InterventionView>,
+}
+
+fn answers(
+    run: &Run,
+    model: &FittedModel,
+    data: Option<&SeriesSet>,
+    changes: &[String],
+) -> Result<ProcessAnswers, ViewError> {
+    let few = |data: &&SeriesSet| data.n_rows() * data.n_variables() <= MOST_CELLS;
+    let fit = data.filter(few).map(|data| paths::fit_view(model, data)).transpose()?;
+    let future = futures::future_view(run, model, data, fit.as_ref())?;
+    let mut interventions: Vec<InterventionView> = Vec::new();
+    if !changes.is_empty() {
+        let question = InterventionQuestion::new(changes.to_vec());
+        interventions.push(intervention_view(model, &run.record.data.time, data, &question)?);
+    }
+    Ok(ProcessAnswers { fit, future, interventions })
 }
 
 /// What the time axis of a chart says.
 fn time_label(run: &Run) -> String {
-    match run.data.time.origin {
+    match run.record.data.time.origin {
         Some(_) => "date".to_owned(),
         None => "time".to_owned(),
     }
@@ -89,7 +115,7 @@ fn time_label(run: &Run) -> String {
 
 /// What dates the times are, where the data have dates.
 pub fn calendar(run: &Run) -> Option<Calendar> {
-    run.data.time.seconds().map(|(origin, unit)| Calendar { origin, unit })
+    run.record.data.time.seconds().map(|(origin, unit)| Calendar { origin, unit })
 }
 
 /// The run by the name of its folder; `demo/run` says more than `run`.
@@ -101,15 +127,4 @@ fn name_of(folder: &Path) -> String {
         (Some(own), _) => own,
         (None, _) => "run".to_owned(),
     }
-}
-
-/// The texts of a list, none where there is no list.
-fn texts(list: &Value) -> Vec<String> {
-    let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
-    texts.map(ToOwned::to_owned).collect()
-}
-
-/// A number of a record, `None` where it has none.
-fn number(record: &Value, key: &str) -> Option<f64> {
-    record.get(key).and_then(Value::as_f64)
 }

@@ -3,7 +3,7 @@
 use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::error::FittedError;
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputedSeries};
-use driftgraph_data::run_folder::Run;
+use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_report::view::{Column, FitSeries, FitView};
 
 /// Cells of a report at most, 8 bytes each.
@@ -12,9 +12,9 @@ const MOST_CELLS: usize = 7_000;
 const N_SAMPLES: usize = 100;
 
 /// The first series with their posterior.
-pub(crate) fn fit_view(run: &Run, data: &SeriesSet) -> Result<FitView, FittedError> {
+pub(crate) fn fit_view(model: &FittedModel, data: &SeriesSet) -> Result<FitView, FittedError> {
     let settings = ImputeSettings { n_samples: N_SAMPLES, ..ImputeSettings::default() };
-    let imputed = run.model.impute(data, &settings)?;
+    let imputed = model.impute(data, &settings)?;
     let d = data.n_variables();
     let mut cells = 0;
     let mut series = Vec::new();

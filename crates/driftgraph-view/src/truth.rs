@@ -1,30 +1,39 @@
 //! The comparison with known edges, simple methods on the same data beside it.
 
-use driftgraph_baselines::Baseline;
+use driftgraph_core::fitted::edges::LearnedEdge;
 use driftgraph_core::fitted::score::{
     GraphMetrics, MetricOptions, SelfEdges, curves, graph_metrics,
 };
+use driftgraph_core::train::progress::Silent;
 use driftgraph_core::{CoreError, EdgeScores, SeriesSet, SignatureGraph};
 use driftgraph_data::run_folder::Run;
-use driftgraph_report::view::{MethodView, MetricsView, TruthView};
+use driftgraph_methods::{FitPlan, edge_probabilities, edge_scores};
+use driftgraph_report::view::{MetricsView, RankingView, TruthView};
 
+/// What a learned graph must beat to be worth its cost.
+const SIMPLE: [&str; 3] = ["partial-correlation", "ridge", "var"];
 /// Points of a curve; more cannot be seen.
 const MOST_POINTS: usize = 150;
 
 /// Scores this run and, where the data are at hand, the simple methods.
 pub(crate) fn truth_view(
     run: &Run,
+    learned: &[LearnedEdge],
     data: Option<&SeriesSet>,
     truth: &SignatureGraph,
 ) -> Result<TruthView, CoreError> {
-    let n = run.model.n_variables();
-    let probabilities = EdgeScores::from_matrix(n, run.model.edge_probabilities())?;
-    let own = method("driftgraph", &run.model.edge_scores(), Some(&probabilities), truth)?;
-    let mut methods = vec![own];
-    for baseline in Baseline::ALL {
+    let n = run.variables().len();
+    let (scores, probabilities) = (edge_scores(learned, n)?, edge_probabilities(learned, n)?);
+    let name = match run.model() {
+        Ok(_) => "driftgraph",
+        Err(_) => &run.record.method,
+    };
+    let mut methods = vec![method(name, &scores, probabilities.as_ref(), truth)?];
+    for simple in SIMPLE.into_iter().filter(|simple| *simple != run.record.method) {
         // A simple method may be impossible on these data, which is no fault of the run.
-        if let Some(Ok(scores)) = data.map(|data| baseline.run(data)) {
-            methods.push(method(baseline.name(), &scores, None, truth)?);
+        let found = data.and_then(|data| FitPlan::named(simple).ok()?.learn(data, &Silent).ok());
+        if let Some(found) = found {
+            methods.push(method(simple, &edge_scores(&found.edges, n)?, None, truth)?);
         }
     }
     Ok(TruthView { edges: truth.edges().map(|(s, t)| [s, t]).collect(), methods })
@@ -35,7 +44,7 @@ fn method(
     ranking: &EdgeScores,
     probabilities: Option<&EdgeScores>,
     truth: &SignatureGraph,
-) -> Result<MethodView, CoreError> {
+) -> Result<RankingView, CoreError> {
     let metrics = |self_edges| -> Result<MetricsView, CoreError> {
         let options = MetricOptions { ranking_only: true, ..MetricOptions::new(self_edges) };
         let ranked = graph_metrics(ranking, truth, options)?;
@@ -49,7 +58,7 @@ fn method(
     let found = curves(ranking, truth, SelfEdges::Dropped)?;
     let roc = found.roc.unwrap_or_default();
     let precision_recall = found.precision_recall.unwrap_or_default();
-    Ok(MethodView {
+    Ok(RankingView {
         name: name.to_owned(),
         with_self_edges: metrics(SelfEdges::Kept)?,
         without_self_edges: metrics(SelfEdges::Dropped)?,
@@ -60,7 +69,7 @@ fn method(
     })
 }
 
-fn metrics_view(ranked: &GraphMetrics, cut: &GraphMetrics) -> MetricsView {
+pub(crate) fn metrics_view(ranked: &GraphMetrics, cut: &GraphMetrics) -> MetricsView {
     MetricsView {
         auroc: ranked.auroc,
         auprc: ranked.auprc,

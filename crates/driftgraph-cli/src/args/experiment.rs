@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
-use driftgraph_baselines::Baseline;
+use driftgraph_methods::METHODS;
 
 use super::duration;
-use crate::commands::experiment::Size;
+use crate::commands::experiment::{ALL, ALL_FAST, SCOTCH_PAPER, Size};
 
 /// Make a table or figure of the paper: ours, the paper's and simple methods side by side
 ///
@@ -20,10 +21,10 @@ use crate::commands::experiment::Size;
 /// overview: the tables in DIR/lorenz, DIR/dream3 and so on as one table and one picture.
 ///
 /// Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
-/// and for every cell (data, method, seed) DIR/cells/KEY.json and DIR/edges/KEY.csv. Finished cells
-/// are not computed again, unless data, settings or version have changed: after Ctrl-C the same
-/// command goes on where it stopped. True graphs only score results; no method sees them, and what
-/// --oracle chooses by them is marked.
+/// and for every cell (data, method, seed) a run folder DIR/cells/KEY, like those of fit; data that
+/// were made are in DIR/data. Finished cells are not computed again, unless data, settings or version
+/// have changed: after Ctrl-C the same command goes on where it stopped. True graphs only score
+/// results; no method sees them, and what --oracle chooses by them is marked.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -44,16 +45,18 @@ pub(crate) struct ExperimentArgs {
     /// Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: Option<u64>,
-    /// Methods, separated by commas [default: bridge and the simple ones; calibration: bridge]
-    #[arg(long, value_name = "A,B,...", value_enum, value_delimiter = ',')]
-    pub(crate) methods: Vec<Method>,
+    /// Methods or presets, separated by commas [default: bridge, partial-correlation, ridge, var;
+    /// calibration and step-size: bridge]
+    #[arg(long, value_name = "A,B,...", value_parser = method_names(), value_delimiter = ',')]
+    pub(crate) methods: Vec<String>,
     /// Only data of this name in the table, or whose names hold this text; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
     /// Also say what the best candidate that bridge tried would have got, judged by the truth
     #[arg(long)]
     pub(crate) oracle: bool,
-    /// Longest time of one cell of scotch-paper, e.g. 90s, 10m or 2h; a longer one goes on from there
+    /// Longest time of one cell with the paper's training, e.g. 90s, 10m or 2h; a longer one goes on
+    /// from there
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
     pub(crate) budget: Duration,
     /// Small data and short training, to try the command: its figures mean nothing
@@ -88,62 +91,30 @@ pub(crate) enum ExperimentName {
 }
 
 impl ExperimentName {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Lorenz => "lorenz",
-            Self::Glycolysis => "glycolysis",
-            Self::Dream3 => "dream3",
-            Self::Netsim => "netsim",
-            Self::StepSize => "step-size",
-            Self::Bimodal => "bimodal",
-            Self::Scaling => "scaling",
-            Self::Calibration => "calibration",
-            Self::Overview => "overview",
-        }
+    pub(crate) fn word(self) -> String {
+        let value = self.to_possible_value().expect("no name is skipped");
+        value.get_name().to_owned()
     }
 }
 
-/// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Method {
-    /// Our default fit: settings chosen without the truth
-    Bridge,
-    /// The linear candidate alone, without a choice (fit --select none)
-    BridgeLinear,
-    /// The best of the candidates that `Bridge` tried, chosen by the truth; asked for by `--oracle`.
-    #[value(skip)]
-    Oracle,
-    /// The simulated posterior with the paper's settings, as far as --budget allows
-    ScotchPaper,
-    /// Absolute partial correlation
-    PartialCorrelation,
-    /// Ridge regression of rates of change on levels
-    Ridge,
-    /// First-order vector autoregression
-    Var,
-}
-
-impl Method {
-    /// The name in files.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Bridge => "bridge",
-            Self::BridgeLinear => "bridge-linear",
-            Self::Oracle => "bridge-oracle",
-            Self::ScotchPaper => "scotch-paper",
-            Self::PartialCorrelation | Self::Ridge | Self::Var => {
-                self.baseline().map_or("", Baseline::name)
-            }
-        }
+/// Names of methods and presets, and those that stand for several.
+fn method_names() -> PossibleValuesParser {
+    let own = [
+        (SCOTCH_PAPER, "the paper's settings for the data at hand, as far as --budget allows"),
+        (ALL_FAST, "bridge, and every method that takes seconds"),
+        (ALL, "every method"),
+    ];
+    let mut names = Vec::new();
+    for method in METHODS {
+        names.push((method.name(), method.description()));
+        let presets = method.presets();
+        let others = presets.iter().filter(|preset| preset.name != method.name());
+        names.extend(others.map(|preset| (preset.name, preset.meaning)));
     }
-
-    /// The simple method of this name.
-    pub(crate) fn baseline(self) -> Option<Baseline> {
-        match self {
-            Self::Bridge | Self::BridgeLinear | Self::Oracle | Self::ScotchPaper => None,
-            Self::PartialCorrelation => Some(Baseline::PartialCorrelation),
-            Self::Ridge => Some(Baseline::Ridge),
-            Self::Var => Some(Baseline::Var),
-        }
-    }
+    names.extend(own);
+    names
+        .into_iter()
+        .map(|(name, help)| PossibleValue::new(name).help(help))
+        .collect::<Vec<_>>()
+        .into()
 }

@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use driftgraph_core::train::preset::Preset;
-use driftgraph_run::plan::BRIDGE;
+use clap::Args;
 
 use super::{DataArgs, SelfEdgesArg, duration};
-use crate::settings::SettingsArgs;
+use crate::settings::{SettingsArgs, method_name, preset_name};
 
 /// Learn who drives whom, and the process behind the data
 ///
-/// Writes a run folder: edges.csv (all pairs, most probable first), run.json (settings, versions,
-/// what was learned in short), model.safetensors (all parameters) and log.jsonl (how it went).
+/// Writes a run folder: edges.csv (all pairs, the best supported first), run.json (settings, versions,
+/// what was learned in short), report.html, log.jsonl (how it went) and, where the method learns a process,
+/// model.safetensors (all parameters).
 /// Ctrl-C stops at the next step and saves; --resume goes on, also after a crash or a power cut. The
 /// same data, settings and seed give the same bytes, whatever the number of threads, interrupted or not.
 #[derive(Debug, Args)]
@@ -21,6 +20,7 @@ use crate::settings::SettingsArgs;
 Examples:
   driftgraph fit measurements.csv --out run
   driftgraph fit netsim.csv --preset paper-netsim --steps 500 --truth truth.csv --out run
+  driftgraph fit genes.csv --method ridge --out ridge-run
   driftgraph fit genes.csv --forbid 'A->B' --require 'C->D' --no-self-loops --time-budget 10m
   driftgraph fit --resume run")]
 #[command(mut_arg("files", |files| files.required(false).required_unless_present("resume")))]
@@ -30,11 +30,14 @@ pub(crate) struct FitArgs {
     /// Run folder to write [default: the data's name with -run]
     #[arg(long, value_name = "RUN")]
     pub(crate) out: Option<PathBuf>,
-    /// bridge (default: fast, chooses its own settings), simulated (the paper's posterior), paper,
-    /// paper-lorenz, paper-glycolysis, paper-dream3 or paper-netsim (as published)
-    #[arg(long, value_name = "NAME", value_parser = preset)]
+    /// Method to learn with; `driftgraph methods` lists them [default: bridge]
+    #[arg(long, value_name = "NAME", value_parser = method_name)]
+    pub(crate) method: Option<String>,
+    /// Named settings: bridge (default: fast, chooses its own settings), bridge-linear, simulated (the paper's posterior),
+    /// paper, paper-lorenz, paper-glycolysis, paper-dream3 or paper-netsim (as published), and those of other methods
+    #[arg(long, value_name = "NAME", value_parser = preset_name)]
     pub(crate) preset: Option<String>,
-    /// Settings file (TOML): preset and any of the settings below, with _ for -
+    /// Settings file (TOML): method, preset and any of the settings below, with _ for -
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// An edge that cannot be, as 'source->target'; may be repeated
@@ -43,6 +46,9 @@ pub(crate) struct FitArgs {
     /// An edge that must be, as 'source->target'; may be repeated
     #[arg(long, value_name = "EDGE")]
     pub(crate) require: Vec<String>,
+    /// How probable an edge is beforehand, as 'source->target=0.3'; may be repeated
+    #[arg(long, value_name = "EDGE=P")]
+    pub(crate) prior: Vec<String>,
     /// Table of edges with prior probabilities (source,target,probability)
     #[arg(long, value_name = "FILE")]
     pub(crate) edge_prior: Option<PathBuf>,
@@ -80,99 +86,5 @@ pub(crate) struct FitArgs {
     #[arg(long, hide = true, value_delimiter = ',')]
     pub(crate) broken_steps: Vec<u64>,
     #[command(flatten)]
-    pub(crate) bridge: BridgeArgs,
-    #[command(flatten)]
     pub(crate) settings: SettingsArgs,
-}
-
-/// Settings of the bridge posterior.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Settings of the bridge posterior")]
-pub(crate) struct BridgeArgs {
-    /// Choose instantaneous effects and neural drift on held-out series, or take what is said
-    #[arg(long, value_enum)]
-    pub(crate) select: Option<SelectArg>,
-    /// Fits with different seeds that are averaged [default: 3]
-    #[arg(long, value_name = "N")]
-    pub(crate) ensemble: Option<usize>,
-    /// Let variables act on each other within a step
-    #[arg(long)]
-    pub(crate) instantaneous: bool,
-    /// What the drift is made of [default: linear]
-    #[arg(long, value_enum)]
-    pub(crate) drift: Option<DriftArg>,
-    /// Law of what a step adds beyond its drift [default: gaussian]
-    #[arg(long, value_enum)]
-    pub(crate) innovations: Option<InnovationsArg>,
-    /// Which edges share a learned density [default: per-source]
-    #[arg(long, value_enum)]
-    pub(crate) density: Option<DensityArg>,
-}
-
-impl BridgeArgs {
-    /// The settings given, by name, in the words of the settings file.
-    pub(crate) fn values(&self) -> Vec<(String, serde_json::Value)> {
-        let mut values = Vec::new();
-        let mut set = |name: &str, value: serde_json::Value| values.push((name.to_owned(), value));
-        if let Some(select) = self.select {
-            set("select", word(&select).into());
-        }
-        if let Some(ensemble) = self.ensemble {
-            set("ensemble", ensemble.into());
-        }
-        if self.instantaneous {
-            set("instantaneous", true.into());
-        }
-        if let Some(drift) = self.drift {
-            set("drift", word(&drift).into());
-        }
-        if let Some(innovations) = self.innovations {
-            set("innovations", word(&innovations).into());
-        }
-        if let Some(density) = self.density {
-            set("density", word(&density).into());
-        }
-        values
-    }
-}
-
-/// The word a value is typed as, which is also its word in files.
-fn word(value: &impl ValueEnum) -> String {
-    let possible = value.to_possible_value().expect("no value is skipped");
-    possible.get_name().to_owned()
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SelectArg {
-    Auto,
-    None,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DriftArg {
-    Linear,
-    Neural,
-    LinearAndNeural,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InnovationsArg {
-    Gaussian,
-    Laplace,
-    Mixture,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DensityArg {
-    PerSource,
-    PerTarget,
-    Common,
-}
-
-fn preset(name: &str) -> Result<String, String> {
-    if name != BRIDGE && name.parse::<Preset>().is_err() {
-        let known = Preset::ALL.map(|preset| format!("`{}`", preset.name()));
-        return Err(format!("expected `{BRIDGE}`, {}", known.join(", ")));
-    }
-    Ok(name.to_owned())
 }

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use driftgraph_data::load;
 use driftgraph_data::summary::Summary;
+use driftgraph_data::{ROW_NUMBER, load};
+use driftgraph_text::count;
 
 use crate::args::CheckArgs;
 use crate::commands::table;
-use crate::output::{count, short, short_or_dash};
+use crate::output::{short, short_or_dash};
 use crate::printer;
 
 /// Variables shown one by one; more would scroll the summary away.
@@ -77,6 +78,12 @@ pub(crate) fn describe(summary: &Summary) -> String {
 fn key_columns(summary: &Summary) -> String {
     match (&summary.time_column, &summary.series_column) {
         (None, _) => String::new(),
+        (Some(time), Some(series)) if time == ROW_NUMBER => {
+            format!("time is {ROW_NUMBER}, series in `{series}`\n")
+        }
+        (Some(time), None) if time == ROW_NUMBER => {
+            format!("time is {ROW_NUMBER}, no series column\n")
+        }
         (Some(time), Some(series)) => format!("time in column `{time}`, series in `{series}`\n"),
         (Some(time), None) => format!("time in column `{time}`, no series column\n"),
     }

@@ -7,13 +7,11 @@ mod curve;
 mod origin;
 mod overview;
 mod pace;
-mod paper_fit;
 mod plan;
 mod sample;
 mod scaling;
 mod table;
 mod tables;
-mod work;
 
 use std::process::ExitCode;
 
@@ -21,6 +19,7 @@ use anyhow::Context;
 
 use self::cell::Store;
 use self::plan::Plan;
+pub(crate) use self::plan::{ALL, ALL_FAST, SCOTCH_PAPER};
 pub(crate) use self::scaling::Size;
 use crate::args::{ExperimentArgs, ExperimentName};
 use crate::progress::catch_interrupts;
@@ -33,24 +32,23 @@ pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<ExitCode> {
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0));
     let threads = threads.build().context("cannot start the threads")?;
     catch_interrupts("cells that are finished are kept")?;
-    let folder = &args.out;
     match args.name {
         ExperimentName::Bimodal => {
             refuse_what_tables_have(args)?;
-            let store = Store::create(folder)?;
+            let store = Store::create(args)?;
             threads.install(|| bimodal::run(args, &store))?;
         }
         ExperimentName::Scaling => {
             refuse_what_tables_have(args)?;
-            scaling::run(args, &Store::create(folder)?)?;
+            scaling::run(args, &Store::create(args)?)?;
         }
         ExperimentName::Overview => {
             refuse_what_tables_have(args)?;
-            overview::run(args, &Store::open(folder))?;
+            overview::run(args)?;
         }
         _ => {
             let plan = Plan::new(args)?;
-            let store = Store::create(folder)?;
+            let store = Store::create(args)?;
             threads.install(|| tables::run(args, &plan, &store))?;
         }
     }

@@ -5,19 +5,19 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::fitted::edges::{EdgeKind, expected_edges, links};
+use driftgraph_core::fitted::edges::{EdgeKind, links};
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
 use driftgraph_data::graph_formats::sign_word;
+use driftgraph_data::record::Ending;
 use driftgraph_data::summary::Summary;
-use driftgraph_run::{
-    Ending, FinishedRun, FitJob, FitPlan, JobError, Pace, Resume, Truth, fit, resume,
-};
+use driftgraph_methods::FitPlan;
+use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, Truth, fit, resume};
 
 use crate::args::FitArgs;
 use crate::commands::graph::kind_cell;
-use crate::commands::{load_data, report, table};
+use crate::commands::{load_data, table};
 use crate::output::short;
 use crate::printer;
 use crate::progress::{FitProgress, catch_interrupts};
@@ -43,10 +43,9 @@ pub(crate) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
     if let Err(JobError::Diverged { saved: Some(folder), .. }) = &result {
         printer::note(&format!("the last good model is in `{}`", folder.display()));
     }
-    let run = result?;
-    let report = threads.install(|| report::write(&run.folder));
-    tell(args, &run)?;
-    report.context("the run was saved, but its report was not written")?;
+    let finished = result?;
+    tell(args, &finished)?;
+    finished.report.context("the run was saved, but its report was not written")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -71,6 +70,7 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
             checkpoint_every: args.checkpoint_every.unwrap_or(default.checkpoint_every),
             time_budget: args.time_budget,
         },
+        report: true,
     })
 }
 
@@ -85,7 +85,7 @@ fn resumed(args: &FitArgs, folder: &Path) -> anyhow::Result<Resume> {
     })
 }
 
-fn read_truth(path: &Path, loaded: &Loaded) -> anyhow::Result<SignatureGraph> {
+pub(crate) fn read_truth(path: &Path, loaded: &Loaded) -> anyhow::Result<SignatureGraph> {
     let graph = read_edges(path, None)?.graph(loaded.data.variables());
     graph.with_context(|| format!("cannot use the truth in `{}`", path.display()))
 }
@@ -102,48 +102,60 @@ fn free_folder(data: &Path) -> PathBuf {
 }
 
 /// The strongest edges, how the fit ended, and what to do next.
-fn tell(args: &FitArgs, run: &FinishedRun) -> anyhow::Result<()> {
+fn tell(args: &FitArgs, finished: &FinishedRun) -> anyhow::Result<()> {
+    let (run, record) = (&finished.run, &finished.run.record);
     if args.json {
-        return Ok(printer::data(&serde_json::to_string_pretty(&run.description)?)?);
+        return Ok(printer::data(&serde_json::to_string_pretty(record)?)?);
     }
-    printer::data(&strongest_edges(run))?;
-    let how = match run.ending {
+    printer::data(&strongest_edges(finished))?;
+    let how = match record.ending {
         Ending::Finished => "finished",
         Ending::Interrupted => "interrupted",
-        Ending::OutOfTime => "stopped by the time budget",
+        Ending::TimeBudget => "stopped by the time budget",
+        Ending::Diverged => "diverged",
     };
-    let expected = expected_edges(&run.edges);
-    let seconds = run.elapsed.as_secs_f64();
-    printer::note(&format!("{how} after {seconds:.1} s; {} edges expected", short(expected)));
-    for remark in &run.remarks {
+    let seconds = finished.elapsed.as_secs_f64();
+    printer::note(&match record.expected_edges {
+        Some(expected) => format!("{how} after {seconds:.1} s; {} edges expected", short(expected)),
+        None => format!("{how} after {seconds:.1} s"),
+    });
+    for remark in &record.remarks {
         printer::note(remark);
     }
-    let folder = run.folder.display();
-    if run.ending != Ending::Finished {
+    let folder = run.folder().display();
+    if record.ending != Ending::Finished {
         printer::note(&format!("go on with it: driftgraph fit --resume {folder}"));
     }
+    let report = finished.report.as_ref().ok().and_then(Option::as_ref);
+    if let Some(report) = report {
+        printer::note(&format!("look at it: {}", report.display()));
+    }
+    let (what, ask) = match run.model() {
+        Ok(_) => ("all edges, the model", ", or simulate, forecast, impute, intervene"),
+        Err(_) => ("all edges", ""),
+    };
     printer::note(&format!(
-        "look at it: {}\n\
-         all edges, the model and pictures (edges.svg, graph.svg) are in `{folder}`\n\
-         ask it: driftgraph graph {folder}, or simulate, forecast, impute, intervene\n\
-         compare with edges you know: driftgraph score {folder} --truth TRUTH.csv",
-        run.folder.join(report::FILE).display()
+        "{what} and pictures (edges.svg, graph.svg) are in `{folder}`\n\
+         ask it: driftgraph graph {folder}{ask}\n\
+         compare with edges you know: driftgraph score {folder} --truth TRUTH.csv"
     ));
     Ok(())
 }
 
-fn strongest_edges(run: &FinishedRun) -> String {
-    let variables = run.model.variables();
-    let shown = links(&run.edges);
+fn strongest_edges(finished: &FinishedRun) -> String {
+    let variables = finished.run.variables();
+    let shown = links(&finished.edges);
+    let scored = shown.iter().all(|edge| edge.probability.is_none());
     let with_kind = shown.iter().any(|edge| edge.kind.is_some_and(|kind| kind != EdgeKind::Lagged));
-    let mut header = vec!["source", "target", "probability"];
+    let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
     if with_kind {
         header.extend(["sign", "kind"]);
     }
     let mut rows = table(&header);
     for edge in shown.iter().take(SHOWN_EDGES) {
         let names = [edge.source, edge.target].map(|idx| variables[idx].clone());
-        let probability = edge.probability.map_or_else(String::new, |p| format!("{p:.3}"));
+        let support = edge.probability.unwrap_or(edge.score);
+        let probability = if scored { short(support) } else { format!("{support:.3}") };
         let mut cells = [names.to_vec(), vec![probability]].concat();
         if with_kind {
             cells.extend([sign_word(edge.sign).to_owned(), kind_cell(edge)]);

@@ -8,6 +8,7 @@ use driftgraph_core::fitted::forecast::{
 };
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
@@ -16,7 +17,6 @@ use crate::asking::{
 };
 use crate::charts::{draw, panel};
 use crate::model_args::ForecastArgs;
-use crate::output::count;
 use crate::printer;
 
 pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<ExitCode> {
@@ -48,24 +48,24 @@ fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
         let series = data.as_ref().map(|loaded| &loaded.data);
         let horizon = span_of(run, "--horizon", args.horizon.as_deref())?;
         let every = span_of(run, "--every", args.every.as_deref())?;
-        ForecastTimes::even(run.model.usual_span_in(series), horizon, every)?
+        ForecastTimes::even(run.model()?.usual_span_in(series), horizon, every)?
     } else {
         ForecastTimes::At(times_of(run, "--times", &args.times)?)
     };
     let bar = Bar::new("forecasting");
     let series = data.as_ref().map(|loaded| &loaded.data);
     let forecasts =
-        run.model.forecast(&settings(args, run, times)?, series, &|done| bar.set(done))?;
+        run.model()?.forecast(&settings(args, run, times)?, series, &|done| bar.set(done))?;
     drop(bar);
     anyhow::ensure!(!forecasts.is_empty(), "none of the times lies after the end of a series");
     write_files(args, run, &forecasts, series)?;
-    let names = run.model.variables();
+    let names = run.variables();
     if args.out.json {
         let all: serde_json::Map<_, _> = forecasts
             .iter()
             .map(|one| {
                 let mut object = bands_json(run, &one.bands);
-                object["from"] = match run.data.time.dates(&[one.from]) {
+                object["from"] = match run.record.data.time.dates(&[one.from]) {
                     Some(dates) => json!(dates[0]),
                     None => json!(one.from),
                 };
@@ -93,9 +93,9 @@ fn test(args: &ForecastArgs, run: &Run, share: f64) -> anyhow::Result<()> {
     let loaded = data_of(run, &args.run)?;
     let bar = Bar::new("fitting the beginnings again");
     let asked = settings(args, run, ForecastTimes::At(Vec::new()))?;
-    let test = run.model.forecast_test(&loaded.data, share, &asked, &|done| bar.set(done))?;
+    let test = run.model()?.forecast_test(&loaded.data, share, &asked, &|done| bar.set(done))?;
     drop(bar);
-    let names = run.model.variables();
+    let names = run.variables();
     if let Some(file) = &args.out.out {
         write_table(file, &accuracy_table(names, &test.methods))?;
     }
@@ -136,7 +136,7 @@ fn write_files(
     if let Some(file) = &args.out.out {
         let mut columns = BandColumns::default();
         for one in forecasts {
-            columns.add(&one.name, run.model.variables(), &one.bands, |_, _| true);
+            columns.add(&one.name, run.variables(), &one.bands, |_, _| true);
         }
         write_table(file, &columns.into_table(run))?;
     }
@@ -153,7 +153,7 @@ fn chart(run: &Run, forecasts: &[SeriesForecast], data: Option<&SeriesSet>) -> B
     let end = first.bands.times[first.bands.times.len() - 1];
     // Twice as much past as future: enough to see where it comes from.
     let start = first.from - 2.0 * (end - first.from);
-    let panels = (run.model.variables().iter().enumerate()).map(|(idx, name)| {
+    let panels = (run.variables().iter().enumerate()).map(|(idx, name)| {
         let points = series.map_or(Vec::new(), |series| {
             let rows = (0..series.n_observations()).filter(|&row| series.times()[row] >= start);
             rows.filter_map(|row| Some((series.times()[row], series.value(row, idx)?))).collect()

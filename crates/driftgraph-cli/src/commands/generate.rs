@@ -11,10 +11,11 @@ use driftgraph_systems::registry::{self, Entry};
 use driftgraph_systems::{
     Dropping, Generated, MeasurementNoise, Recipe, Sampling, Sign, System, generate,
 };
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::args::{DropByArg, GenerateArgs, RecipeArg, SamplingArg};
-use crate::output::{count, short, write_file};
+use crate::output::{short, write_file};
 use crate::printer;
 
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {

@@ -7,13 +7,14 @@ use driftgraph_core::fitted::edges::{
 };
 use driftgraph_data::graph_formats::{GraphFormat, graph_text, kind_word, sign_word};
 use driftgraph_run::pictures::graph_picture;
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::with_run;
 use crate::commands::table;
 use crate::endings::graph_format;
 use crate::model_args::GraphArgs;
-use crate::output::{count, short, short_or_dash, write_file};
+use crate::output::{short, short_or_dash, write_file};
 use crate::printer;
 
 /// Feedback loops shown on the terminal.
@@ -33,18 +34,28 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
         (None, None) => None,
     };
     let (names, edges) = with_run(&args.run, |run| {
-        let mut edges = run.model.edges();
+        let mut edges = run.edges();
         // A link without a direction is one line of a list, and two cells of a matrix.
         if format != Some(GraphFormat::Matrix) {
             edges.retain(|edge| !edge.mirrored);
         }
+        let scored = edges.iter().all(|edge| edge.probability.is_none());
+        anyhow::ensure!(
+            !scored || args.threshold.is_none(),
+            "`{}` gives scores, not probabilities: choose edges with `--top N`",
+            run.record.method
+        );
         if let Some(k) = args.top {
             edges.truncate(k);
+        } else if scored {
+            // Scores do not say where to cut; the best edges, as many as there are variables, are a start.
+            edges.retain(|edge| edge.source != edge.target);
+            edges.truncate(run.variables().len());
         } else {
             let threshold = args.threshold.unwrap_or(0.5);
             edges.retain(|edge| edge.is_at_least(threshold));
         }
-        Ok((run.model.variables().to_vec(), edges))
+        Ok((run.variables().to_vec(), edges))
     })?;
     let loops = feedback_loops(&directed_graph(names.len(), &edges));
     if let Some(file) = &args.svg {
@@ -102,7 +113,11 @@ fn json_text(
 fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     let with_noise = edges.iter().any(|edge| edge.noise_effect.is_some());
     let with_parts = edges.iter().any(|edge| edge.parts.is_some());
-    let mut header = vec!["source", "target", "probability"];
+    let scored = edges.iter().all(|edge| edge.probability.is_none());
+    if scored && edges.iter().all(|edge| edge.effect.is_none()) {
+        return scores_table(names, edges);
+    }
+    let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
     header.extend(with_parts.then_some("kind"));
     header.extend(["sign", "effect", "strength"]);
     header.extend(with_noise.then_some("effect on noise"));
@@ -115,7 +130,7 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
         let mut cells = vec![
             names[edge.source].clone(),
             names[edge.target].clone(),
-            edge.probability.map_or_else(String::new, |p| format!("{p:.3}")),
+            edge.probability.map_or_else(|| short(edge.score), |p| format!("{p:.3}")),
         ];
         cells.extend(with_parts.then(|| kind_cell(edge)));
         cells.push(sign_word(edge.sign).to_owned());
@@ -129,6 +144,15 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
         }
         cells.push(short_or_dash(edge.disagreement));
         rows.add_row(cells);
+    }
+    rows.trim_fmt()
+}
+
+/// Edges of a method that ranks them and says nothing else.
+fn scores_table(names: &[String], edges: &[LearnedEdge]) -> String {
+    let mut rows = table(&["source", "target", "score"]);
+    for edge in edges {
+        rows.add_row([&names[edge.source], &names[edge.target], &short(edge.score)]);
     }
     rows.trim_fmt()
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTest, ImputeTimes, ImputedSeries};
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
@@ -14,7 +15,7 @@ use crate::asking::{
 use crate::charts::{draw, panel};
 use crate::commands::table;
 use crate::model_args::ImputeArgs;
-use crate::output::{count, short};
+use crate::output::short;
 use crate::printer;
 
 /// Cells shown on the terminal.
@@ -38,8 +39,8 @@ fn settings(args: &ImputeArgs, run: &Run) -> anyhow::Result<ImputeSettings> {
 
 fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
     let loaded = data_of(run, &args.run)?;
-    let imputed = run.model.impute(&loaded.data, &settings(args, run)?)?;
-    let names = run.model.variables();
+    let imputed = run.model()?.impute(&loaded.data, &settings(args, run)?)?;
+    let names = run.variables();
     let d = names.len();
     let only_missing = args.times.is_empty() && !args.all;
     let wanted = |one: &ImputedSeries, row: usize, idx: usize| {
@@ -95,15 +96,16 @@ fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
 fn test(args: &ImputeArgs, run: &Run, share: f64) -> anyhow::Result<()> {
     let loaded = data_of(run, &args.run)?;
     let bar = Bar::new("fitting without the hidden cells");
-    let test =
-        run.model.impute_test(&loaded.data, share, &settings(args, run)?, &|done| bar.set(done))?;
+    let test = run
+        .model()?
+        .impute_test(&loaded.data, share, &settings(args, run)?, &|done| bar.set(done))?;
     drop(bar);
-    let names = run.model.variables();
+    let names = run.variables();
     if let Some(file) = &args.out.out {
         write_table(file, &accuracy_table(names, &test.methods))?;
     }
     if let Some(file) = &args.out.svg {
-        let imputed = run.model.impute(&loaded.data, &settings(args, run)?)?;
+        let imputed = run.model()?.impute(&loaded.data, &settings(args, run)?)?;
         anyhow::ensure!(!imputed.is_empty(), "there is nothing to draw");
         draw(file, chart(run, &imputed))?;
     }
@@ -131,8 +133,8 @@ fn describe(test: &ImputeTest) -> String {
 /// The hidden states of the first series over its measurements.
 fn chart(run: &Run, imputed: &[ImputedSeries]) -> BandChart {
     let first = &imputed[0];
-    let d = run.model.n_variables();
-    let panels = (run.model.variables().iter().enumerate()).map(|(idx, name)| {
+    let d = run.variables().len();
+    let panels = (run.variables().iter().enumerate()).map(|(idx, name)| {
         let cells = first.bands.times.iter().zip(first.observed.iter().skip(idx).step_by(d));
         let points =
             cells.filter(|(_, value)| !value.is_nan()).map(|(time, value)| (*time, *value));

@@ -8,6 +8,7 @@ use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::table::{Column, Table};
 use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
@@ -17,21 +18,22 @@ use crate::asking::{
 use crate::charts::{band, draw};
 use crate::commands::table;
 use crate::model_args::InterveneArgs;
-use crate::output::{count, short};
+use crate::output::short;
 use crate::printer;
 
 pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
     with_run(&args.run, |run| {
-        let read_time =
-            |text: &str| run.data.time.read_bound(text).map_err(|problem| problem.to_string());
-        let changes = Interventions::parse_with(&args.changes, run.model.variables(), &read_time)
+        let read_time = |text: &str| {
+            run.record.data.time.read_bound(text).map_err(|problem| problem.to_string())
+        };
+        let changes = Interventions::parse_with(&args.changes, run.variables(), &read_time)
             .map_err(FittedError::from)?;
         let data = data_if_there(run, &args.run)?;
         let settings = simulate_settings(run, &args.span, &args.paths, data.as_ref())?;
         tell_idle_windows(run, &changes, &settings.times);
         let bar = Bar::new("simulating");
         let series = data.as_ref().map(|loaded| &loaded.data);
-        let effect = run.model.intervene(&changes, &settings, series, &|done| bar.set(done))?;
+        let effect = run.model()?.intervene(&changes, &settings, series, &|done| bar.set(done))?;
         drop(bar);
         if let Some(file) = &args.out.out {
             write_table(file, &effect_table(run, &effect))?;
@@ -49,7 +51,7 @@ pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
                 "ranking": effect.ranking.iter().map(|one| {
                     let mut object = json!(one);
                     object["variable"] = json!(effect.variables[one.variable]);
-                    if let Some(dates) = run.data.time.dates(&[one.time]) {
+                    if let Some(dates) = run.record.data.time.dates(&[one.time]) {
                         object["time"] = json!(dates[0]);
                     }
                     object

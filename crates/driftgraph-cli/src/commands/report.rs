@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use driftgraph_data::edges::read_edges;
-use driftgraph_data::run_folder::Run;
+use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
 use driftgraph_view::{ViewOptions, report_view};
@@ -15,16 +15,13 @@ use crate::model_args::ReportArgs;
 use crate::output::write_file;
 use crate::printer;
 
-/// Where `fit` puts its report.
-pub(crate) const FILE: &str = "report.html";
-
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let view = with_run(&args.run, |run| view(args, run))?;
     if args.json {
         printer::data(&serde_json::to_string(&view)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let file = args.out.clone().unwrap_or_else(|| args.run.run.join(FILE));
+    let file = args.out.clone().unwrap_or_else(|| RunFolder::at(&args.run.run).report_file());
     write_view(&file, &view)?;
     printer::note(&format!("wrote `{}`; open it in a browser", file.display()));
     Ok(ExitCode::SUCCESS)
@@ -36,21 +33,13 @@ fn view(args: &ReportArgs, run: &Run) -> anyhow::Result<ReportView> {
         printer::note("note: the data of the run are not where they were, so its fit is not shown");
     }
     let truth = args.truth.as_deref().map(|path| {
-        let graph = read_edges(path, None)?.graph(run.model.variables());
+        let graph = read_edges(path, None)?.graph(run.variables());
         graph.with_context(|| format!("cannot use the truth in `{}`", path.display()))
     });
     let truth = truth.transpose()?;
     let options =
         ViewOptions { data: data.as_ref(), truth: truth.as_ref(), interventions: &args.changes };
-    Ok(report_view(run, &args.run.run, &options)?)
-}
-
-/// Writes the report of a fit that has just ended into its folder.
-pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
-    let run = Run::load(folder)?;
-    let data = run.load_data(&[])?;
-    let options = ViewOptions { data: Some(&data), ..ViewOptions::default() };
-    write_view(&folder.join(FILE), &report_view(&run, folder, &options)?)
+    Ok(report_view(run, &options)?)
 }
 
 fn write_view(file: &Path, view: &ReportView) -> anyhow::Result<()> {

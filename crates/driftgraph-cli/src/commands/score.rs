@@ -8,10 +8,11 @@ use anyhow::Context;
 use driftgraph_core::fitted::score::{GraphMetrics, MetricOptions, SelfEdges, graph_metrics};
 use driftgraph_core::{CoreError, EdgeScores, SignatureGraph};
 use driftgraph_data::edges::{EdgeTable, read_edges};
+use driftgraph_text::count;
 
 use crate::args::ScoreArgs;
 use crate::commands::table;
-use crate::output::{count, short};
+use crate::output::short;
 use crate::printer;
 
 pub(crate) fn run(args: &ScoreArgs) -> anyhow::Result<ExitCode> {

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         let settings = simulate_settings(run, &args.span, &args.paths, data.as_ref())?;
         let bar = Bar::new("simulating");
         let series = data.as_ref().map(|loaded| &loaded.data);
-        let paths = run.model.simulate(&settings, series, &|done| bar.set(done))?;
+        let paths = run.model()?.simulate(&settings, series, &|done| bar.set(done))?;
         drop(bar);
         let bands = paths.bands();
         if let Some(file) = &args.out.out {

@@ -58,8 +58,8 @@ fn a_graph_is_written_in_every_format() {
 fn endings_of_formats_that_cannot_be_written_are_refused_by_name() {
     let sandbox = sandbox();
     let refused = [
-        ("simulate bridge --out x.xlsx", ".csv, .tsv or .parquet"),
-        ("forecast bridge --out x.csv.gz", ".csv, .tsv or .parquet"),
+        ("simulate bridge --out x.xlsx", ".csv, .tsv, .txt, .parquet, .pq"),
+        ("forecast bridge --out x.csv.gz", ".csv, .tsv, .txt, .parquet, .pq"),
         ("simulate bridge --svg x.png", "only .svg"),
         ("graph bridge --svg x.pdf", "only .svg"),
         ("graph bridge --out x.xlsx", ".graphml"),

@@ -35,33 +35,33 @@ fn folder_without_tables() {
     assert_snapshot!(Sandbox::new().run("check ."), @r"
     exit 2
     --- stderr
-    error: the folder holds no table (.csv, .tsv, .txt, .parquet or .npz)
+    error: the folder holds no table: .csv, .tsv, .txt (also with .gz), .xlsx, .ods, .parquet, .npz
       in `.`
     ");
 }
 
 #[test]
 fn unknown_ending() {
-    assert_snapshot!(refused("visits.xlsx", "PK"), @r#"
+    assert_snapshot!(refused("visits.doc", "PK"), @r"
     exit 2
     --- stderr
-    error: the ending of the file name is not one of .csv, .tsv, .txt (also with .gz), .parquet, .npz
-      in `visits.xlsx`
+    error: the ending of the file name is not one of .csv, .tsv, .txt (also with .gz), .xlsx, .ods, .parquet, .npz
+      in `visits.doc`
 
-    hint: save the table as CSV (in a spreadsheet: "CSV UTF-8")
-    "#);
+    hint: save the table as CSV or as a spreadsheet
+    ");
 }
 
 #[test]
 fn not_utf8() {
-    assert_snapshot!(refused("a.csv", b"time,Temp \xb0C\n0,1\n"), @r#"
+    assert_snapshot!(refused("a.csv", b"time,Temp \xb0C\x01\n0,1\n"), @r"
     exit 2
     --- stderr
     error: the file is not UTF-8 text
       in `a.csv`, row 1
 
-    hint: save the table as UTF-8 (in a spreadsheet: "CSV UTF-8")
-    "#);
+    hint: name the encoding with `--encoding utf-16` or `latin-1`, or save the table as UTF-8
+    ");
 }
 
 #[test]
@@ -97,24 +97,22 @@ fn text_in_a_number_column() {
     --- stderr
     error: `fine` is not a number
       in `a.csv`, row 2, column `note`
-    error: `n.d.` is not a number
-      in `a.csv`, row 3, column `x`
+    error: `ill` is not a number
+      in `a.csv`, row 3, column `note`
 
-    hint: leave missing cells empty (or NA, NaN, null); drop a column of text with `--ignore COLUMN`, or make it the series with `--series COLUMN`
+    hint: leave missing cells empty, or say which words mean that with `--missing WORD`; drop a column of text with `--ignore COLUMN`, or make it the series with `--series COLUMN`
     ");
 }
 
 #[test]
-fn decimal_commas() {
-    assert_snapshot!(refused("a.csv", "time;x\n0;1,5\n1;2,5\n"), @r"
+fn decimal_commas_among_decimal_points() {
+    assert_snapshot!(refused("a.csv", "time;x\n0;1,5\n1;2.5\n"), @r"
     exit 2
     --- stderr
     error: `1,5` is not a number
       in `a.csv`, row 2, column `x`
-    error: `2,5` is not a number
-      in `a.csv`, row 3, column `x`
 
-    hint: write decimals with a point: 1.5, not 1,5
+    hint: write all decimals with a point, or all with a comma; `--decimal comma` or `--decimal point` says which
     ");
 }
 
@@ -172,12 +170,12 @@ fn time_that_is_none() {
     assert_snapshot!(refused("a.csv", "time,x\nmonday,1\n,2\n"), @r"
     exit 2
     --- stderr
-    error: `monday` is neither a number nor an ISO-8601 time
+    error: `monday` is neither a number nor a date
       in `a.csv`, row 2, column `time`
     error: the cell is empty
       in `a.csv`, row 3, column `time`
 
-    hint: use numbers throughout, or dates such as 2026-01-31 or 2026-01-31T12:30:00Z
+    hint: use numbers throughout, or dates of one form, such as 2026-01-31 or 2026-01-31T12:30:00Z
     hint: fill in the cell, or delete the row
     ");
 }
@@ -190,19 +188,19 @@ fn dates_and_numbers_mixed() {
     error: `3` is a number, but the times before it are dates
       in `a.csv`, row 3, column `time`
 
-    hint: use numbers throughout, or dates such as 2026-01-31 or 2026-01-31T12:30:00Z
+    hint: use numbers throughout, or dates of one form, such as 2026-01-31 or 2026-01-31T12:30:00Z
     ");
 }
 
 #[test]
 fn no_time_column() {
-    assert_snapshot!(refused("a.csv", "hours,x,y\n0,1,2\n"), @r"
+    assert_snapshot!(refused("a.csv", "when,x,y\n0,1,2\n"), @r"
     exit 2
     --- stderr
-    error: no column holds the time; the columns are `hours`, `x`, `y`
+    error: no column holds the time; the columns are `when`, `x`, `y`
       in `a.csv`
 
-    hint: name the column with `--time COLUMN`
+    hint: name the column with `--time COLUMN`, or pass `--even-steps` if the rows are equally spaced in time
     ");
 }
 
@@ -211,10 +209,10 @@ fn transposed_table_without_a_time_column() {
     assert_snapshot!(refused("a.csv", "gene,0,10,20\nG1,1,2,3\nG2,4,5,6\n"), @r"
     exit 2
     --- stderr
-    error: no column holds the time; the columns are `gene`, `0`, `10`, `20`
+    error: the names of the columns look like times (`0`, `10`, `20`), and the first column holds names (`G1`, `G2`)
       in `a.csv`
 
-    hint: the table looks transposed: variables belong in columns, times in rows
+    hint: pass `--transpose` if the times are in the header and the variables in rows
     ");
 }
 
@@ -266,13 +264,13 @@ fn duplicated_name() {
 
 #[test]
 fn empty_name() {
-    assert_snapshot!(refused("a.csv", ",time,x\n0,0,1\n"), @r"
+    assert_snapshot!(refused("a.csv", "time,x,\n0,1,\n"), @r"
     exit 2
     --- stderr
-    error: column number 1 has no name
+    error: column number 3 has no name
       in `a.csv`
 
-    hint: name every column, or remove it: pandas writes a nameless first column unless told `index=False`, spreadsheets an empty last one after a stray separator
+    hint: name every column, or remove it: spreadsheets write an empty last one after a stray separator
     ");
 }
 
@@ -411,7 +409,7 @@ fn very_many_faults() {
       in `a.csv`, row 11, column `x`
     and more: reading stopped here
 
-    hint: leave missing cells empty (or NA, NaN, null); drop a column of text with `--ignore COLUMN`, or make it the series with `--series COLUMN`
+    hint: leave missing cells empty, or say which words mean that with `--missing WORD`; drop a column of text with `--ignore COLUMN`, or make it the series with `--series COLUMN`
     ");
 }
 

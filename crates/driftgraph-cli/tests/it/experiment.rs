@@ -8,10 +8,16 @@ use insta::assert_snapshot;
 use crate::Sandbox;
 
 impl Sandbox {
-    /// Names of the finished cells in a folder.
+    /// Names of the cells in a folder.
     fn cells(&self, folder: &str) -> BTreeSet<String> {
         let files = std::fs::read_dir(self.path(folder).join("cells")).unwrap();
         files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    /// One of the JSON files of a cell.
+    fn cell(&self, folder: &str, cell: &str, file: &str) -> serde_json::Value {
+        let text = self.read(&format!("{folder}/cells/{cell}/{file}.json"));
+        serde_json::from_str(&text).unwrap()
     }
 
     /// Standard error of a command that must succeed.
@@ -81,17 +87,44 @@ fn a_table_has_every_variant_and_method_with_both_conventions() {
     assert_eq!(column(&csv, "as_in_the_paper"), ["true", "false"].repeat(9));
 
     let cells = sandbox.cells("out");
-    assert_eq!(cells.len(), 3 * 3 * 2);
-    for name in cells {
-        let cell: serde_json::Value =
-            serde_json::from_str(&sandbox.read(&format!("out/cells/{name}"))).unwrap();
-        let edges = sandbox.read(&format!("out/edges/{}", name.replace(".json", ".csv")));
+    let n_cells = |method: &str| cells.iter().filter(|name| name.contains(method)).count();
+    assert_eq!((n_cells("_bridge_"), n_cells("_ridge_")), (6, 6));
+    for name in &cells {
+        let edges = sandbox.read(&format!("out/cells/{name}/edges.csv"));
         assert_eq!(edges.lines().count(), 1 + 100, "{name}");
-        assert!(cell["with_self_edges"]["metrics"]["auroc"].is_f64(), "{name}");
-        assert!(cell["command"].as_str().unwrap().starts_with("driftgraph "), "{name}");
-        if cell["method"] == "bridge" {
-            assert!(cell["details"]["selection"]["candidates"].as_array().unwrap().len() > 1);
+        let command = sandbox.cell("out", name, "cost")["command"].as_str().unwrap().to_owned();
+        assert!(command.starts_with("driftgraph fit "), "{command}");
+        if name.contains("_bridge_") {
+            let run = sandbox.cell("out", name, "run");
+            // Each of them is a cell of the best by the truth.
+            let n_candidates = run["selection"]["candidates"].as_array().unwrap().len();
+            let start = name.rsplit_once('_').unwrap().0.replace("_bridge_seed", "_bridge-oracle");
+            let (start, seed) = start.split_at(start.len() - 1);
+            let tried = cells
+                .iter()
+                .filter(|one| one.starts_with(start) && one.contains(&format!("_seed{seed}_")));
+            assert!(n_candidates > 1);
+            assert_eq!(tried.count(), n_candidates, "{name}");
         }
+    }
+}
+
+#[test]
+fn a_cell_is_the_run_of_its_command() {
+    let sandbox = Sandbox::new();
+    let line = "experiment lorenz --quick --seeds 1 --only 0.3 --methods bridge,paper-lorenz,var";
+    sandbox.stdout(&format!("{line} --out out"));
+    for name in sandbox.cells("out") {
+        let cost = sandbox.cell("out", &name, "cost");
+        let command = cost["command"].as_str().unwrap().strip_prefix("driftgraph ").unwrap();
+        sandbox.stdout(&format!("{command} --out by-hand --force"));
+        let cell = format!("out/cells/{name}");
+        assert_eq!(
+            sandbox.read(&format!("{cell}/edges.csv")),
+            sandbox.read("by-hand/edges.csv"),
+            "{command}"
+        );
+        sandbox.stdout(&format!("graph {cell}"));
     }
 }
 
@@ -117,7 +150,7 @@ fn a_restart_computes_only_what_is_missing() {
     assert_eq!(sandbox.read("out/table.md"), table);
 
     let lost = before.iter().find(|name| name.starts_with("lorenz_p0.3_var_seed0")).unwrap();
-    std::fs::remove_file(sandbox.path(&format!("out/cells/{lost}"))).unwrap();
+    std::fs::remove_dir_all(sandbox.path(&format!("out/cells/{lost}"))).unwrap();
     let progress = sandbox.progress(line);
     assert!(progress.starts_with("cell 4 of 6: p = 0.3, var, seed 0: "), "{progress}");
     assert_eq!(n_computed(&progress), 1, "{progress}");
@@ -137,19 +170,51 @@ fn a_larger_budget_goes_on_where_the_training_was_left() {
     sandbox.stdout(&format!("{line} --budget 10m --out parts"));
     assert!(sandbox.read("parts/table.md").contains("epochs 3 of 3"));
     assert_eq!(sandbox.cells("parts"), cells, "more training makes no other cell");
-    let left = std::fs::read_dir(sandbox.path("parts/checkpoint")).unwrap().count();
-    assert_eq!(left, 0, "nothing is kept of a training that is complete");
 
     sandbox.stdout(&format!("{line} --budget 10m --out whole"));
-    let name = cells.first().unwrap().replace(".json", "");
-    let edges = |folder: &str| sandbox.read(&format!("{folder}/edges/{name}.csv"));
+    let name = cells.first().unwrap();
+    let edges = |folder: &str| sandbox.read(&format!("{folder}/cells/{name}/edges.csv"));
     assert_eq!(edges("parts"), edges("whole"));
-    let history = |folder: &str| {
-        let cell = sandbox.read(&format!("{folder}/cells/{name}.json"));
-        serde_json::from_str::<serde_json::Value>(&cell).unwrap()["details"]["history"].clone()
+    let history = |folder: &str| -> Vec<serde_json::Value> {
+        let log = sandbox.read(&format!("{folder}/cells/{name}/log.jsonl"));
+        let lines =
+            log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines.map(|line| serde_json::json!([line["step"], line["elbo"], line["auroc"]])).collect()
     };
     assert_eq!(history("parts"), history("whole"));
-    assert_eq!(history("whole").as_array().unwrap().len(), 2, "the first epoch and the last");
+    assert_eq!(history("whole").len(), 2, "the first epoch and the last");
+}
+
+#[test]
+fn checkpoints_that_cannot_be_written_do_not_end_an_experiment() {
+    let sandbox = Sandbox::new();
+    let line =
+        "experiment glycolysis --quick --only normalised --seeds 1 --methods scotch-paper,var";
+    sandbox.stdout(&format!("{line} --budget 0s --out out"));
+    let cells = sandbox.cells("out");
+    let paper = cells.iter().find(|name| name.contains("_scotch-paper_")).unwrap();
+    let checkpoints = sandbox.path(&format!("out/cells/{paper}/checkpoint"));
+    std::fs::remove_dir_all(&checkpoints).unwrap();
+    std::fs::write(&checkpoints, "in the way").unwrap();
+    let progress = sandbox.progress(&format!("{line} --budget 10m --out out"));
+    assert!(progress.contains("warning: cannot write a checkpoint"), "{progress}");
+    let table = sandbox.read("out/table.md");
+    assert!(table.contains("epochs 3 of 3"), "{table}");
+    assert_eq!(rows(&table, "| normalised").len(), 2, "{table}");
+}
+
+#[test]
+fn a_method_that_cannot_use_the_data_has_a_dash_and_the_reason() {
+    let truth = small_data(0).1;
+    let few = "series,time,A,B,C\n0,0,1,2,3\n0,1,2,1,4\n";
+    let sandbox = Sandbox::with("mine/dream3/size10/Yeast1.csv", few);
+    sandbox.write("mine/dream3/size10/Yeast1.truth.csv", truth);
+    let line = "experiment dream3 --data mine --quick --seeds 1 --only Yeast1 --out out";
+    let table = sandbox.stdout(&format!("{line} --methods var,ode-mean"));
+    let row = &rows(&table, "| Yeast1, 10 genes | var")[0];
+    assert_eq!((row[2].as_str(), row[3].as_str()), ("0 of 1", "-"), "{table}");
+    assert!(row[12].contains("at least"), "{table}");
+    assert_eq!(rows(&table, "| Yeast1, 10 genes | ode-mean")[0][2], "1", "{table}");
 }
 
 #[test]
@@ -197,17 +262,13 @@ fn a_shorter_solver_step_is_a_row_of_its_own() {
         rows(&table, "| Ecoli1").iter().map(|cells| cells[..2].join("/")).collect();
     let expected = ["0.05", "0.025"].map(|step| format!("Ecoli1, 100 genes, step {step}/bridge"));
     assert_eq!(labels, expected);
-    let commands: Vec<String> = sandbox
-        .cells("out")
+    let cells = sandbox.cells("out");
+    let steps: Vec<f64> = cells
         .iter()
-        .map(|name| {
-            let cell = sandbox.read(&format!("out/cells/{name}"));
-            let cell: serde_json::Value = serde_json::from_str(&cell).unwrap();
-            cell["command"].as_str().unwrap().to_owned()
-        })
+        .map(|name| sandbox.cell("out", name, "run")["settings"]["step_size"].as_f64().unwrap())
         .collect();
-    assert!(commands.iter().any(|line| line.contains("--step-size 10")), "{commands:?}");
-    assert!(commands.iter().any(|line| line.contains("--step-size 5 ")), "{commands:?}");
+    // In the order of the names of the cells.
+    assert_eq!(steps, [5.0, 10.0]);
 }
 
 #[test]
@@ -265,8 +326,8 @@ fn an_interrupt_keeps_what_is_finished_and_says_how_to_go_on() {
     let mut child = command.spawn().unwrap();
     let finished = || {
         let folder = std::fs::read_dir(sandbox.path("out/cells"));
-        folder.is_ok_and(|mut files| {
-            files.any(|file| file.unwrap().path().extension().is_some_and(|end| end == "json"))
+        folder.is_ok_and(|mut cells| {
+            cells.any(|cell| cell.unwrap().path().join("cost.json").is_file())
         })
     };
     while !finished() {
@@ -286,8 +347,10 @@ fn an_interrupt_keeps_what_is_finished_and_says_how_to_go_on() {
     assert!(sandbox.read("out/table.md").starts_with("`driftgraph experiment calibration"));
     // Whatever was written is whole.
     for name in sandbox.cells("out") {
-        let cell = sandbox.read(&format!("out/cells/{name}"));
-        assert!(serde_json::from_str::<serde_json::Value>(&cell).is_ok(), "{name}");
+        sandbox.cell("out", &name, "job");
+        if sandbox.path(&format!("out/cells/{name}/run.json")).exists() {
+            sandbox.cell("out", &name, "run");
+        }
     }
 }
 
@@ -305,13 +368,15 @@ fn calibration_adds_up_over_systems() {
         (numbers("pairs"), numbers("edges"), numbers("predicted"), numbers("ece"));
     let (mut n_pairs, mut n_edges) = ([0.0; 2], [0.0; 2]);
     for name in sandbox.cells("out") {
-        let cell: serde_json::Value =
-            serde_json::from_str(&sandbox.read(&format!("out/cells/{name}"))).unwrap();
-        for (idx, convention) in ["without_self_edges", "with_self_edges"].iter().enumerate() {
-            let metrics = &cell[convention]["metrics"];
-            n_pairs[idx] += metrics["n_pairs"].as_f64().unwrap();
-            n_edges[idx] += metrics["n_edges"].as_f64().unwrap();
-        }
+        let job = sandbox.cell("out", &name, "job");
+        let n_variables = job["data"]["variables"].as_f64().unwrap();
+        let truth = job["truth"]["edges"].as_array().unwrap();
+        let others = truth.iter().filter(|edge| edge[0] != edge[1]).count();
+        // Self edges dropped, then kept.
+        n_pairs[0] += n_variables * (n_variables - 1.0);
+        n_pairs[1] += n_variables * n_variables;
+        n_edges[0] += others as f64;
+        n_edges[1] += truth.len() as f64;
     }
     // Ten bins and their sum, for each convention.
     for (idx, first) in [0, 11].into_iter().enumerate() {
@@ -350,8 +415,7 @@ fn fixed_data_are_read_from_a_folder_and_simple_methods_run_once() {
     let rows_left = |name: &str| -> u64 {
         let cells = sandbox.cells("out");
         let found = cells.iter().find(|cell| cell.starts_with(name)).unwrap();
-        let cell = sandbox.read(&format!("out/cells/{found}"));
-        serde_json::from_str::<serde_json::Value>(&cell).unwrap()["n_rows"].as_u64().unwrap()
+        sandbox.cell("out", found, "run")["data"]["rows"].as_u64().unwrap()
     };
     assert_eq!(rows_left("netsim_p0_var_seed0"), 84);
     // Of 21 times none is dropped at p = 0.2 in one of a hundred patterns; these are two.

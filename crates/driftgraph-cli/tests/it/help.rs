@@ -26,7 +26,7 @@ fn the_first_page_lists_every_command() {
 
 #[test]
 fn help_of_check() {
-    assert_snapshot!(Sandbox::new().stdout("check --help"), @r"
+    assert_snapshot!(Sandbox::new().stdout("check --help"), @r#"
     Say what was understood of a table, and every problem it has
 
     Exits with 0 if the data can be used, with 1 if there is nothing to learn from, and with 2 if they
@@ -36,7 +36,8 @@ fn help_of_check() {
 
     Arguments:
       <DATA>...
-              Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
+              Tables (.csv, .tsv, .txt (also with .gz), .xlsx, .ods, .parquet, .npz), or folders of
+              tables
 
     Options:
           --json
@@ -47,7 +48,8 @@ fn help_of_check() {
 
     Reading the table:
           --time <COLUMN>
-              Column with the time [default: time, timestamp, datetime, date or t]
+              Column with the time [default: time, date, t, year, day, hours and the like, also with a
+              unit, as in `time (h)`; else the first column, if it only grows]
 
           --series <COLUMN>
               Column with the series [default: series, trajectory, subject, patient, run or unit, also
@@ -59,11 +61,33 @@ fn help_of_check() {
           --ignore <A,B,...>
               Columns to leave out, separated by commas
 
-          --duplicates <DUPLICATES>
-              What to do with several rows of one series and time
+          --duplicates <HOW>
+              What to do with several rows of one series and time: error, mean, first or last
               
               [default: error]
-              [possible values: error, mean, first, last]
+
+          --transpose
+              The table has variables in rows and times in its header
+
+          --even-steps
+              No column holds the time: rows are equally spaced
+
+          --sheet <NAME>
+              Sheet of a spreadsheet [default: the first]
+
+          --date-order <ORDER>
+              What comes first in dates such as 1/2/2020: day-first or month-first [default: as the
+              whole column says]
+
+          --decimal <MARK>
+              What stands before decimals: point or comma [default: as the whole table says]
+
+          --missing <A,B,...>
+              Words or numbers that mean "not measured", beside empty cells, NA, NaN and null, separated
+              by commas [default: the usual ones, such as - ? n.a. <LOD]
+
+          --encoding <NAME>
+              How letters are stored: utf-8, utf-16 or latin-1 [default: as the bytes say]
 
           --max-bytes <N>
               Largest file to read, in bytes after decompression
@@ -73,7 +97,7 @@ fn help_of_check() {
     Examples:
       driftgraph check measurements.csv
       driftgraph check patients/ --time hours --ignore comment
-    ");
+    "#);
 }
 
 #[test]
@@ -214,7 +238,7 @@ fn help_of_generate() {
 
 #[test]
 fn help_of_baseline() {
-    assert_snapshot!(Sandbox::new().stdout("baseline --help"), @r"
+    assert_snapshot!(Sandbox::new().stdout("baseline --help"), @r#"
     Score edges by a simple method, for comparison
 
     partial-correlation: absolute partial correlation of the levels, symmetric.
@@ -228,7 +252,8 @@ fn help_of_baseline() {
               partial-correlation, ridge or var
 
       <DATA>...
-              Tables (.csv, .tsv, .txt, .parquet, .npz, also .gz), or folders of tables
+              Tables (.csv, .tsv, .txt (also with .gz), .xlsx, .ods, .parquet, .npz), or folders of
+              tables
 
     Options:
           --out <EDGES.csv>
@@ -242,7 +267,8 @@ fn help_of_baseline() {
 
     Reading the table:
           --time <COLUMN>
-              Column with the time [default: time, timestamp, datetime, date or t]
+              Column with the time [default: time, date, t, year, day, hours and the like, also with a
+              unit, as in `time (h)`; else the first column, if it only grows]
 
           --series <COLUMN>
               Column with the series [default: series, trajectory, subject, patient, run or unit, also
@@ -254,11 +280,33 @@ fn help_of_baseline() {
           --ignore <A,B,...>
               Columns to leave out, separated by commas
 
-          --duplicates <DUPLICATES>
-              What to do with several rows of one series and time
+          --duplicates <HOW>
+              What to do with several rows of one series and time: error, mean, first or last
               
               [default: error]
-              [possible values: error, mean, first, last]
+
+          --transpose
+              The table has variables in rows and times in its header
+
+          --even-steps
+              No column holds the time: rows are equally spaced
+
+          --sheet <NAME>
+              Sheet of a spreadsheet [default: the first]
+
+          --date-order <ORDER>
+              What comes first in dates such as 1/2/2020: day-first or month-first [default: as the
+              whole column says]
+
+          --decimal <MARK>
+              What stands before decimals: point or comma [default: as the whole table says]
+
+          --missing <A,B,...>
+              Words or numbers that mean "not measured", beside empty cells, NA, NaN and null, separated
+              by commas [default: the usual ones, such as - ? n.a. <LOD]
+
+          --encoding <NAME>
+              How letters are stored: utf-8, utf-16 or latin-1 [default: as the bytes say]
 
           --max-bytes <N>
               Largest file to read, in bytes after decompression
@@ -267,7 +315,7 @@ fn help_of_baseline() {
 
     Example:
       driftgraph baseline ridge measurements.csv --out edges.csv
-    ");
+    "#);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod faults;
 mod fit;
 mod generate;
 mod help;
+mod reading;
 mod report;
 mod resume;
 mod score;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::posterior::bridge::batch::Batch;
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::model::Workspace;
-use driftgraph_core::posterior::bridge::structure::{DriftParts, Pass};
+use driftgraph_core::testing::posterior::bridge::batch::Batch;
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::model::Workspace;
+use driftgraph_core::testing::posterior::bridge::structure::{DriftParts, Pass};
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer, NoiseScale};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 use driftgraph_systems::generate::generate;
@@ -97,8 +97,8 @@ pub(crate) fn measure(case: Case, n_timed: usize, folder: Option<&Path>) -> anyh
         Pass { weight: epoch.n_batches() as f64, prior_weight: 1.0, seed: SEED, draw: FIRST_STEPS };
     let batch = Batch::new(trainer.layout(), epoch.batch(0));
     let mut work = Workspace::default();
-    let values = (&trainer.state().parameters[..], &trainer.state().paths);
-    let evaluated = trainer.model().evaluate(trainer.layout(), &batch, &pass, values, &mut work);
+    let learned = trainer.state().learned();
+    let evaluated = trainer.model().evaluate(trainer.layout(), &batch, &pass, learned, &mut work);
     let terms = evaluated.ok_or_else(|| anyhow::anyhow!("the determinant is zero"))?;
     let local = &work.local_grads;
     let all = [&work.grads, &local.means, &local.log_deviations, &local.correlations];

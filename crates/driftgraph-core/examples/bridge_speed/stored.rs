@@ -4,11 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use driftgraph_core::posterior::bridge::batch::Batch;
-use driftgraph_core::posterior::bridge::blocks::Epoch;
-use driftgraph_core::posterior::bridge::neural::SampledGraphs;
-use driftgraph_core::posterior::bridge::structure::Pass;
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::testing::posterior::bridge::batch::Batch;
+use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
+use driftgraph_core::testing::posterior::bridge::structure::Pass;
 use driftgraph_core::train::bridge::BridgeTrainer;
 use serde_json::{Map, Value, json};
 
@@ -91,11 +90,9 @@ impl Stored {
         let mut noise = vec![0.0; n_steps * d];
         RandomStream::new(pass.seed, Purpose::Brownian, pass.draw).fill_normal(&mut noise);
         self.add("noise", &noise, &[n_steps, d]);
-        let logits = model.lagged().edge_logits.of(&trainer.state().parameters);
-        let (structure, rules) = (model.structure(), model.lagged_prior().rules());
-        let n_graphs = structure.net_sizes.n_graphs;
-        let draw = (pass.seed, pass.draw);
-        let sampled = SampledGraphs::new((logits, rules), structure.estimator, n_graphs, draw);
+        let n_graphs = model.structure().net_sizes.n_graphs;
+        let parameters = &trainer.state().parameters;
+        let sampled = model.sampled_graphs(parameters, n_graphs, pass.drawn());
         self.add("graphs", &sampled.graphs.concat(), &[n_graphs, d, d]);
     }
 

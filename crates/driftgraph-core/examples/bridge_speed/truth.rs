@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Mutex;
 
 use anyhow::{Context, ensure};
 use driftgraph_core::fitted::score::{MetricOptions, SelfEdges, graph_metrics};
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer, fit_bridge};
+use driftgraph_core::train::bridge::BridgeSettings;
+use driftgraph_core::train::progress::Step;
+use driftgraph_core::train::select::{Task, fit_ensemble};
 use driftgraph_core::{EdgeScores, ObservedSeries, SeriesSet, SignatureGraph};
 use serde_json::{Value, json};
 
@@ -23,24 +26,29 @@ const CLOSE: f64 = 0.01;
 pub(crate) fn measure(data: &Path, truth: &Path) -> anyhow::Result<Value> {
     let data = table(data)?;
     let truth = edges(truth, data.variables())?;
-    let settings = BridgeSettings::default().check()?;
+    let settings = BridgeSettings::default();
     let knowledge = EdgePrior::new(data.n_variables(), 0.0);
     let auroc = |scores: Vec<f64>| -> anyhow::Result<f64> {
         let scores = EdgeScores::from_matrix(truth.n_variables(), scores)?;
         let metrics = graph_metrics(&scores, &truth, MetricOptions::new(SelfEdges::Dropped))?;
         metrics.auroc.context("the truth has edges and others")
     };
-    let (mut looks, mut looking, start) = (Vec::new(), 0.0, cpu_seconds());
-    let mut n_steps = 0;
-    let fit = fit_bridge(&data, &knowledge, settings, &mut |progress, trainer: &BridgeTrainer| {
-        n_steps = progress.step + 1;
+    let start = cpu_seconds();
+    // Steps, what was seen along the way, and the time that looking took.
+    let seen = Mutex::new((0, Vec::new(), 0.0));
+    let task = Task { data: &data, knowledge: &knowledge };
+    let ensemble = fit_ensemble(task, &settings, 1, &|step: &Step<'_>| {
+        let (n_steps, looks, looking) = &mut *seen.lock().expect("no thread has panicked");
+        *n_steps = step.number + 1;
         if n_steps.is_multiple_of(LOOK_EVERY) {
             let now = cpu_seconds();
-            looks.push((now - start - looking, auroc(trainer.edge_probabilities())));
-            looking += cpu_seconds() - now;
+            looks.push((now - start - *looking, auroc(step.training.edge_probabilities())));
+            *looking += cpu_seconds() - now;
         }
         ControlFlow::Continue(())
     })?;
+    let (n_steps, looks, looking) = seen.into_inner().expect("no thread has panicked");
+    let fit = &ensemble.members()[0];
     let seconds = cpu_seconds() - start - looking;
     let looks: Vec<(f64, f64)> =
         looks.into_iter().map(|(at, found)| Ok((at, found?))).collect::<anyhow::Result<_>>()?;

@@ -157,6 +157,10 @@ impl SeriesSet {
         self.variables.len()
     }
 
+    /// Fewest series of which whole ones are held out: of fewer, leaving one out leaves too little, and
+    /// blocks of time are held out instead.
+    pub const MIN_HELD_OUT_WHOLE: usize = 4;
+
     /// Number of series, N.
     pub fn n_series(&self) -> usize {
         self.series.len()

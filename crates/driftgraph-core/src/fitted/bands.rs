@@ -20,7 +20,7 @@ pub struct Bands {
 
 impl Bands {
     /// Bands of paths `[path, time, variable]`.
-    pub fn of_paths(times: &[f64], n_variables: usize, paths: &[f64]) -> Self {
+    pub(crate) fn of_paths(times: &[f64], n_variables: usize, paths: &[f64]) -> Self {
         let cells = times.len() * n_variables;
         let mut bands = Self::empty(times, n_variables);
         let mut values = Vec::with_capacity(paths.len() / cells.max(1));

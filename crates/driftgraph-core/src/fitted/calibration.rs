@@ -21,7 +21,7 @@ pub struct ReliabilityBin {
     /// How many of them are true edges.
     pub n_edges: usize,
     /// Sum of their probabilities.
-    pub probability_sum: f64,
+    pub(crate) probability_sum: f64,
 }
 
 impl ReliabilityBin {

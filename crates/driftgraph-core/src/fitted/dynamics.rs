@@ -14,9 +14,9 @@ use net::{BlockNet, NetBuffers};
 
 use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
 use crate::graph::posterior::edge_probabilities;
-use crate::numeric::real::Real;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::innovation::{Component, InnovationLaw};
+use crate::posterior::bridge::neural::AddsTo;
 use crate::process::prior::PriorProcess;
 use crate::random::RandomStream;
 
@@ -37,8 +37,8 @@ pub(super) struct Dynamics {
     offsets: Vec<f64>,
     lagged: Gates,
     instant: Option<Gates>,
-    drift_net: Option<BlockNet>,
-    diffusion_net: Option<BlockNet>,
+    /// What there is beyond linear effects and a constant diffusion.
+    parts: Vec<BlockNet>,
     diffusion: DiffusionForm,
     law: Law,
     /// Means and deviations of the initial law, in the user's units.
@@ -84,7 +84,9 @@ pub(super) struct Coefficients {
     /// Derivative of each diffusion by its own variable; empty unless asked for.
     pub(super) derivative: Vec<f64>,
     standard: Vec<f64>,
-    buffers: [NetBuffers; 2],
+    /// Sum of what parts add to the diffusion.
+    added: Vec<f64>,
+    buffers: Vec<NetBuffers>,
 }
 
 impl Dynamics {
@@ -139,8 +141,7 @@ impl Dynamics {
                 .instant()
                 .zip(odds.instant.as_deref())
                 .map(|(matrix, odds)| gates(matrix, bridge.instant_prior().rules(), odds)),
-            drift_net: bridge.drift_net().map(|net| BlockNet::of_bridge(net, &narrow)),
-            diffusion_net: bridge.diffusion_net().map(|net| BlockNet::of_bridge(net, &narrow)),
+            parts: bridge.parts().iter().map(|net| BlockNet::of_bridge(net, &narrow)).collect(),
             diffusion: DiffusionForm::Exponential(
                 log_diffusions.iter().map(|log| log.exp()).collect(),
             ),
@@ -181,18 +182,9 @@ impl Dynamics {
             offsets: vec![0.0; n],
             lagged: Gates { reported: probabilities.clone(), probabilities, effects: Vec::new() },
             instant: None,
-            drift_net: Some(BlockNet::of_process(
-                &posterior.process,
-                rules,
-                fit.parameters(),
-                false,
-            )),
-            diffusion_net: Some(BlockNet::of_process(
-                &posterior.process,
-                rules,
-                fit.parameters(),
-                true,
-            )),
+            parts: [AddsTo::Drift, AddsTo::LogDiffusion]
+                .map(|part| BlockNet::of_process(&posterior.process, rules, fit.parameters(), part))
+                .into(),
             diffusion: DiffusionForm::Activated(Box::new(posterior.process)),
             law: Law::Gaussian,
             initial: in_user_units(model, &means, &logs),
@@ -220,7 +212,7 @@ impl Dynamics {
 
     /// Whether Milstein's step is Euler's, because no diffusion depends on the state.
     pub(super) fn has_constant_diffusion(&self) -> bool {
-        self.diffusion_net.is_none()
+        self.parts.iter().all(|part| part.adds_to == AddsTo::Drift)
     }
 
     /// Whether variables act on each other within a step.
@@ -248,11 +240,23 @@ impl Dynamics {
             drift.copy_from_slice(&self.offsets);
         }
         graphs.add_linear_drift(standard, n, &mut out.drift);
-        let [drift_buffers, diffusion_buffers] = &mut out.buffers;
-        if let Some(net) = &self.drift_net {
-            net.run(graphs.drift_strengths(), standard, drift_buffers);
-            for (drift, &extra) in out.drift.iter_mut().zip(drift_buffers.outputs()) {
-                *drift += f64::from(extra);
+        out.added.clear();
+        out.added.resize(states.len(), 0.0);
+        out.buffers.resize_with(self.parts.len(), NetBuffers::default);
+        for ((part, strengths), buffers) in
+            self.parts.iter().zip(graphs.strengths()).zip(&mut out.buffers)
+        {
+            let sums = match part.adds_to {
+                AddsTo::Drift => &mut out.drift,
+                AddsTo::LogDiffusion => &mut out.added,
+            };
+            if with_derivative && part.adds_to == AddsTo::LogDiffusion {
+                part.run_layers(strengths, standard, buffers);
+            } else {
+                part.run(strengths, standard, buffers);
+            }
+            for (sum, &extra) in sums.iter_mut().zip(buffers.outputs()) {
+                *sum += f64::from(extra);
             }
         }
         for row in out.drift.chunks_exact_mut(n) {
@@ -260,44 +264,29 @@ impl Dynamics {
                 *drift *= unit;
             }
         }
-        let at = (&standard[..], diffusion_buffers, with_derivative);
-        self.diffusions(graphs, at, &mut out.diffusion);
+        self.diffusions(&out.added, &mut out.diffusion);
         out.derivative.clear();
         if with_derivative {
-            let [_, buffers] = &mut out.buffers;
-            self.derivatives(graphs, &out.diffusion, buffers, &mut out.derivative);
+            self.derivatives(graphs, &out.diffusion, &mut out.buffers, &mut out.derivative);
         }
     }
 
-    fn diffusions(
-        &self,
-        graphs: &BlockGraphs,
-        (standard, buffers, traced): (&[f64], &mut NetBuffers, bool),
-        out: &mut Vec<f64>,
-    ) {
+    /// From what the parts add to the diffusion itself.
+    fn diffusions(&self, added: &[f64], out: &mut Vec<f64>) {
         let n = self.n;
-        out.resize(standard.len(), 0.0);
-        if let Some(net) = &self.diffusion_net {
-            if traced {
-                net.run_layers(graphs.diffusion_strengths(), standard, buffers);
-            } else {
-                net.run(graphs.diffusion_strengths(), standard, buffers);
-            }
-        }
-        match (&self.diffusion, &self.diffusion_net) {
-            (DiffusionForm::Exponential(scales), None) => {
+        out.resize(added.len(), 0.0);
+        match &self.diffusion {
+            DiffusionForm::Exponential(scales) if self.has_constant_diffusion() => {
                 out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(scales));
             }
-            (DiffusionForm::Exponential(scales), Some(_)) => {
-                let logs = buffers.outputs().iter().zip(scales.iter().cycle());
+            DiffusionForm::Exponential(scales) => {
+                let logs = added.iter().zip(scales.iter().cycle());
                 for (out, (&log, scale)) in out.iter_mut().zip(logs) {
-                    *out = scale * f64::from(log).exp();
+                    *out = scale * log.exp();
                 }
             }
-            (DiffusionForm::Activated(process), _) => {
-                for (out, &output) in out.iter_mut().zip(buffers.outputs()) {
-                    *out = output.to_f64();
-                }
+            DiffusionForm::Activated(process) => {
+                out.copy_from_slice(added);
                 process.activate_diffusion(out);
             }
         }
@@ -313,15 +302,20 @@ impl Dynamics {
         &self,
         graphs: &BlockGraphs,
         diffusion: &[f64],
-        buffers: &mut NetBuffers,
+        buffers: &mut [NetBuffers],
         out: &mut Vec<f64>,
     ) {
         out.resize(diffusion.len(), 0.0);
-        let Some(net) = &self.diffusion_net else { return };
-        let slopes = net.own_derivatives(graphs.diffusion_strengths(), buffers);
+        let parts = self.parts.iter().zip(graphs.strengths()).zip(buffers);
+        for ((part, strengths), buffers) in
+            parts.filter(|((part, _), _)| part.adds_to == AddsTo::LogDiffusion)
+        {
+            let slopes = part.own_derivatives(strengths, buffers);
+            out.iter_mut().zip(slopes).for_each(|(sum, &slope)| *sum += f64::from(slope));
+        }
         for (idx, out) in out.iter_mut().enumerate() {
             let variable = idx % self.n;
-            let slope = f64::from(slopes[idx]) / self.scales[variable];
+            let slope = *out / self.scales[variable];
             *out = slope
                 * match &self.diffusion {
                     DiffusionForm::Exponential(_) => diffusion[idx],

@@ -173,6 +173,9 @@ pub enum FittedError {
     /// Something wrong with values.
     #[error(transparent)]
     Data(#[from] CoreError),
+    /// A refit came to an end without a finite step.
+    #[error(transparent)]
+    Diverged(#[from] crate::train::progress::Divergence),
     /// A refit with the bridge posterior failed.
     #[error("the model cannot be fitted to a part of its data")]
     BridgeRefit(#[from] BridgeError),

@@ -176,7 +176,7 @@ impl Expression {
     }
 
     /// Whether its value depends on a variable.
-    pub fn mentions(&self, variable: usize) -> bool {
+    pub(crate) fn mentions(&self, variable: usize) -> bool {
         self.root.mentions(variable)
     }
 

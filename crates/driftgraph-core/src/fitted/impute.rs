@@ -10,7 +10,6 @@ use super::hidden::HiddenPaths;
 use super::law::Law;
 use super::model::FittedModel;
 use super::schedule::check_times;
-use crate::objective::observation::ObservationNoise;
 use crate::random::{Purpose, RandomStream};
 use crate::{ObservedSeries, SeriesSet};
 
@@ -127,10 +126,7 @@ impl FittedModel {
         let mut line = Tally::new("linear interpolation", scales, false);
         let dynamics = Dynamics::of(&refit);
         let (law, noise) = dynamics[0].measurement_noise();
-        let unit_deviation = match law {
-            ObservationNoise::Gaussian => 1.0,
-            ObservationNoise::Laplace => 2.0_f64.sqrt(),
-        };
+        let unit_deviation = law.unit_variance().sqrt();
         let mut draws = RandomStream::new(settings.seed, Purpose::MeasurementNoise, 0);
         let mut draw = || {
             let mut one = [0.0];

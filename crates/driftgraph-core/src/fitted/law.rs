@@ -14,7 +14,7 @@ pub enum Law {
 
 impl Law {
     /// The law of these samples.
-    pub fn of_samples(mut samples: Vec<f64>) -> Self {
+    pub(crate) fn of_samples(mut samples: Vec<f64>) -> Self {
         samples.sort_by(f64::total_cmp);
         Self::Samples(samples)
     }

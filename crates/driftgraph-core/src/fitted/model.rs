@@ -42,6 +42,16 @@ pub enum ModelDescription {
     Simulated(Box<FitSummary>),
 }
 
+impl ModelDescription {
+    /// Names of the variables.
+    pub fn variables(&self) -> &[String] {
+        match self {
+            Self::Bridge(description) => &description.variables,
+            Self::Simulated(summary) => &summary.variables,
+        }
+    }
+}
+
 /// Log-odds of edges; infinite where an edge was not learned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgeLogOdds {
@@ -203,7 +213,7 @@ impl FittedModel {
     }
 
     /// Mean log-odds over members.
-    pub fn log_odds(&self) -> EdgeLogOdds {
+    pub(crate) fn log_odds(&self) -> EdgeLogOdds {
         match &self.part {
             ModelPart::Bridge(part) => EdgeLogOdds {
                 lagged: mean(part.members.iter().map(|member| &member.lagged_log_odds[..])),
@@ -277,7 +287,7 @@ fn influence_probabilities(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> 
 }
 
 /// Probabilities of log-odds.
-pub fn sigmoids(log_odds: &[f64]) -> Vec<f64> {
+pub(crate) fn sigmoids(log_odds: &[f64]) -> Vec<f64> {
     log_odds.iter().map(|odds| odds.sigmoid()).collect()
 }
 

@@ -45,15 +45,38 @@ pub enum GraphDensity {
 }
 
 impl Default for GraphDensity {
-    /// Few sources with many targets: Beta(0.5, 5) per source.
+    /// Few sources with many targets.
     fn default() -> Self {
-        Self::PerSource { alpha: 0.5, beta: 5.0 }
+        let [alpha, beta] = Self::USUAL_BETA;
+        Self::PerSource { alpha, beta }
     }
 }
 
 impl GraphDensity {
+    /// The kind of that name with the usual belief, `None` if there is no such kind.
+    pub fn of_kind(name: &str) -> Option<Self> {
+        let [alpha, beta] = Self::USUAL_BETA;
+        match name {
+            "per-source" => Some(Self::PerSource { alpha, beta }),
+            "per-target" => Some(Self::PerTarget { alpha, beta }),
+            "common" => Some(Self::common()),
+            _ => None,
+        }
+    }
+}
+
+impl GraphDensity {
+    /// What is believed of a density beforehand unless settings say otherwise: few edges.
+    pub const USUAL_BETA: [f64; 2] = [0.5, 5.0];
+
+    /// One density for all edges, with the usual belief.
+    pub fn common() -> Self {
+        let [alpha, beta] = Self::USUAL_BETA;
+        Self::Common { alpha, beta }
+    }
+
     /// The first number that cannot be, as (name, value).
-    pub fn bad_value(self) -> Option<(&'static str, f64)> {
+    pub(crate) fn bad_value(self) -> Option<(&'static str, f64)> {
         match self {
             Self::PerSource { alpha, beta }
             | Self::PerTarget { alpha, beta }
@@ -109,7 +132,7 @@ impl DensityPrior {
     ///
     /// Under the optimal q(density) these are digamma(alpha + k) - digamma(beta + n - k), with k of
     /// the pool's n free edges expected, plus the user's log-odds; meaningless for fixed edges.
-    pub fn log_odds(&self, probabilities: &[f64]) -> Vec<f64> {
+    pub(crate) fn log_odds(&self, probabilities: &[f64]) -> Vec<f64> {
         let shared: Vec<f64> = match self.beta() {
             None => vec![self.fixed_log_odds(); self.pool_sizes.len()],
             Some((alpha, beta)) => (self.expected(probabilities).iter().zip(&self.pool_sizes))
@@ -123,7 +146,7 @@ impl DensityPrior {
 
     /// E_q log p(G) with the optimal q(density); its gradient by the probabilities is
     /// [`log_odds`](Self::log_odds).
-    pub fn expected_log_prior(&self, probabilities: &[f64]) -> f64 {
+    pub(crate) fn expected_log_prior(&self, probabilities: &[f64]) -> f64 {
         let knowledge = self.knowledge.log_odds();
         let free = self.rules().iter().enumerate().filter(|(_, rule)| **rule == EdgeRule::Free);
         let Some((alpha, beta)) = self.beta() else {
@@ -184,10 +207,8 @@ impl DensityPrior {
 mod tests {
     use super::*;
 
-    const BETA: (f64, f64) = (0.5, 5.0);
-
     fn densities() -> [GraphDensity; 4] {
-        let (alpha, beta) = BETA;
+        let [alpha, beta] = GraphDensity::USUAL_BETA;
         [
             GraphDensity::PerSource { alpha, beta },
             GraphDensity::PerTarget { alpha, beta },
@@ -229,7 +250,7 @@ mod tests {
     fn at_a_certain_graph_it_is_the_beta_binomial_probability() {
         // Two variables, source 0 has both edges, source 1 none: per source
         // B(0.5 + 2, 5) / B(0.5, 5) and B(0.5, 5 + 2) / B(0.5, 5).
-        let (alpha, beta) = BETA;
+        let [alpha, beta] = GraphDensity::USUAL_BETA;
         let density = GraphDensity::PerSource { alpha, beta };
         let prior = DensityPrior::new(density, EdgePrior::new(2, 0.0));
         // By the recurrence of the beta function: 0.5 * 1.5 / (5.5 * 6.5), and 5 * 6 / (5.5 * 6.5).
@@ -247,7 +268,7 @@ mod tests {
 
     #[test]
     fn fixed_edges_count_in_no_pool() {
-        let (alpha, beta) = BETA;
+        let [alpha, beta] = GraphDensity::USUAL_BETA;
         let with = prior(GraphDensity::Common { alpha, beta });
         let mut changed = PROBABILITIES;
         changed[5] = 0.5;

@@ -14,6 +14,17 @@ pub enum EdgeRule {
     Required,
 }
 
+impl EdgeRule {
+    /// The log-odds of an edge whose logit was learned, infinite where the rule says what it is.
+    pub fn log_odds(self, logit: f64) -> f64 {
+        match self {
+            Self::Free => logit,
+            Self::Forbidden => f64::NEG_INFINITY,
+            Self::Required => f64::INFINITY,
+        }
+    }
+}
+
 /// Prior log-odds of every edge, and the edges that are not learned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgePrior {
@@ -45,7 +56,7 @@ impl EdgePrior {
     }
 
     /// Prior log-odds `[source, target]` of the free edges.
-    pub fn log_odds(&self) -> &[f64] {
+    pub(crate) fn log_odds(&self) -> &[f64] {
         &self.log_odds
     }
 

@@ -1,7 +1,7 @@
 //! The Softplus network on a state and its context: drift of the posterior process.
 
 use super::linear::Linear;
-use super::parameters::ParameterTable;
+use super::parameters::{ParameterTable, WithGradient};
 use crate::numeric::kernels::{
     View, add_column_sums, add_product, fill_rows, multiply_into, product, softplus_with_slope,
     transpose,
@@ -50,12 +50,12 @@ impl<R: Real> MlpTrace<R> {
     }
 
     /// The rows of the first layer, where the caller puts the context's share before `forward`.
-    pub fn first_layer(&mut self) -> &mut [R] {
+    pub(crate) fn first_layer(&mut self) -> &mut [R] {
         &mut self.hidden[0]
     }
 
     /// Adjoints of the first layer's arguments, after `backward`.
-    pub fn first_adjoints(&self) -> &[R] {
+    pub(crate) fn first_adjoints(&self) -> &[R] {
         &self.adjoints[0]
     }
 }
@@ -79,7 +79,7 @@ impl Mlp {
     }
 
     /// Width of the hidden layers.
-    pub fn n_hidden(&self) -> usize {
+    pub(crate) fn n_hidden(&self) -> usize {
         self.first.n_out()
     }
 
@@ -101,7 +101,7 @@ impl Mlp {
     }
 
     /// `out[row] = W_context contexts[row] + b` of the first layer.
-    pub fn context_share<R: Real>(&self, parameters: &[R], contexts: &[R], out: &mut [R]) {
+    pub(crate) fn context_share<R: Real>(&self, parameters: &[R], contexts: &[R], out: &mut [R]) {
         fill_rows(out, self.first.bias.of(parameters));
         let n_rows = out.len() / self.n_hidden();
         let contexts = View::new(contexts, n_rows, self.n_context);
@@ -191,9 +191,9 @@ impl Mlp {
     }
 
     /// Gradients of the contexts' share of the first layer; writes the contexts' adjoints.
-    pub fn context_backward<R: Real>(
+    pub(crate) fn context_backward<R: Real>(
         &self,
-        (parameters, grads): (&[R], &mut [R]),
+        WithGradient { parameters, grads }: WithGradient<'_, R>,
         contexts: &[R],
         grad_share: &[R],
         grad_contexts: &mut [R],

@@ -14,10 +14,10 @@ mod tangent;
 mod tests;
 mod trace;
 
-pub use frozen::{FrozenBuffers, FrozenNode, ParentLists};
-pub use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
-pub use tangent::{NodeTangents, TangentRows};
-pub use trace::{NodeAdjoints, NodeTrace, Rows};
+pub(crate) use frozen::{FrozenBuffers, FrozenNode, ParentLists};
+pub(crate) use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
+pub(crate) use tangent::{NodeTangents, TangentRows};
+pub(crate) use trace::{NodeAdjoints, NodeTrace, Rows};
 
 use super::linear::Linear;
 use super::parameters::{Init, ParameterTable, Slot};
@@ -119,7 +119,7 @@ impl NodeFunction {
 
     /// The same function for buffers that begin `offset` entries later.
     #[must_use]
-    pub fn moved_back(mut self, offset: usize) -> Self {
+    pub(crate) fn moved_back(mut self, offset: usize) -> Self {
         let layers = self.message.iter_mut().chain(&mut self.combine);
         let slots = layers.flat_map(|layer| [&mut layer.weight, &mut layer.bias]);
         let own = [
@@ -188,7 +188,7 @@ impl NodeFunction {
     }
 
     /// A_ij = G_ij w_ij, the strength with which i's message reaches j; `[source, target]`.
-    pub fn edge_strengths<R: Real>(&self, parameters: &[R], graph: &[R], out: &mut [R]) {
+    pub(crate) fn edge_strengths<R: Real>(&self, parameters: &[R], graph: &[R], out: &mut [R]) {
         out.copy_from_slice(graph);
         if let Some(slot) = self.edge_weights {
             for (out, &weight) in out.iter_mut().zip(slot.of(parameters)) {
@@ -256,7 +256,7 @@ impl NodeFunction {
     }
 
     /// The same from messages `[source, point]` that lie elsewhere.
-    pub fn aggregate_swept<R: Real>(
+    pub(crate) fn aggregate_swept<R: Real>(
         &self,
         strengths: &[R],
         messages: SweptMessages<'_, R>,

@@ -31,6 +31,13 @@ impl Slot {
     }
 }
 
+/// Parameters, and the buffer to which their gradient is added.
+#[derive(Debug)]
+pub struct WithGradient<'a, R> {
+    pub(crate) parameters: &'a [R],
+    pub(crate) grads: &'a mut [R],
+}
+
 /// Initial values of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Init {
@@ -44,7 +51,7 @@ pub enum Init {
 
 impl Init {
     /// What PyTorch gives weight and bias of a linear layer: bound 1 / sqrt(`fan_in`).
-    pub fn of_fan_in(fan_in: usize) -> Self {
+    pub(crate) fn of_fan_in(fan_in: usize) -> Self {
         Self::Uniform(1.0 / (fan_in as f64).sqrt())
     }
 }
@@ -88,7 +95,7 @@ impl ParameterTable {
     /// Adds entries behind the parameters that exist in gradient buffers only.
     ///
     /// Layers sum there what many rows share, and turn the sum into gradients once per step.
-    pub fn add_scratch(&mut self, (rows, cols): (usize, usize)) -> Slot {
+    pub(crate) fn add_scratch(&mut self, (rows, cols): (usize, usize)) -> Slot {
         let slot = Slot { offset: self.len + self.scratch, rows, cols };
         self.scratch += slot.len();
         slot
@@ -106,7 +113,7 @@ impl ParameterTable {
     }
 
     /// Number of entries of a gradient buffer: the parameters, then scratch entries.
-    pub fn gradient_len(&self) -> usize {
+    pub(crate) fn gradient_len(&self) -> usize {
         self.len + self.scratch
     }
 

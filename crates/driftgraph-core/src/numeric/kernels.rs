@@ -16,7 +16,7 @@ use super::real::Real;
 static ARCH: LazyLock<pulp::Arch> = LazyLock::new(pulp::Arch::new);
 
 /// The slope of LeakyReLU for negative arguments.
-pub const LEAK: f64 = 0.01;
+pub(crate) const LEAK: f64 = 0.01;
 
 /// Runs `work` compiled for the widest instructions this machine has.
 #[inline(always)]
@@ -43,7 +43,7 @@ impl<'a, R> View<'a, R> {
 
     /// `rows` x `cols` whose rows start `row_stride` apart.
     #[inline]
-    pub fn strided(data: &'a [R], (rows, cols): (usize, usize), row_stride: usize) -> Self {
+    pub(crate) fn strided(data: &'a [R], (rows, cols): (usize, usize), row_stride: usize) -> Self {
         Self { data, rows, cols, row_stride, col_stride: 1 }
     }
 
@@ -79,7 +79,12 @@ pub fn product<R: Real>(out: &mut [R], out_stride: usize, a: View<'_, R>, b: Vie
 
 /// `out += a b`, row-major with rows `out_stride` apart.
 #[inline]
-pub fn add_product<R: Real>(out: &mut [R], out_stride: usize, a: View<'_, R>, b: View<'_, R>) {
+pub(crate) fn add_product<R: Real>(
+    out: &mut [R],
+    out_stride: usize,
+    a: View<'_, R>,
+    b: View<'_, R>,
+) {
     gemm(out, out_stride, true, a, b);
 }
 
@@ -141,7 +146,7 @@ pub fn leaky_slope<R: Real>(positive: bool) -> R {
 
 /// `out += x`.
 #[inline(always)]
-pub fn add_into<R: Real>(out: &mut [R], x: &[R]) {
+pub(crate) fn add_into<R: Real>(out: &mut [R], x: &[R]) {
     for (out, &x) in out.iter_mut().zip(x) {
         *out += x;
     }
@@ -149,7 +154,7 @@ pub fn add_into<R: Real>(out: &mut [R], x: &[R]) {
 
 /// `out += factor x`.
 #[inline(always)]
-pub fn add_scaled<R: Real>(out: &mut [R], factor: R, x: &[R]) {
+pub(crate) fn add_scaled<R: Real>(out: &mut [R], factor: R, x: &[R]) {
     for (out, &x) in out.iter_mut().zip(x) {
         *out += factor * x;
     }
@@ -177,7 +182,7 @@ pub fn dot<R: Real>(x: &[R], y: &[R]) -> R {
 }
 
 /// `sums[col] += ` the sum over rows of `matrix[row, col]`.
-pub fn add_column_sums<R: Real>(sums: &mut [R], matrix: &[R]) {
+pub(crate) fn add_column_sums<R: Real>(sums: &mut [R], matrix: &[R]) {
     vectorised(
         #[inline(always)]
         || {
@@ -189,14 +194,14 @@ pub fn add_column_sums<R: Real>(sums: &mut [R], matrix: &[R]) {
 }
 
 /// Repeats `bias` in every row of `out`.
-pub fn fill_rows<R: Real>(out: &mut [R], bias: &[R]) {
+pub(crate) fn fill_rows<R: Real>(out: &mut [R], bias: &[R]) {
     for row in out.chunks_exact_mut(bias.len()) {
         row.copy_from_slice(bias);
     }
 }
 
 /// `x = softplus(x)` and `slope = sigmoid(x)`, its derivative.
-pub fn softplus_with_slope<R: Real>(x: &mut [R], slope: &mut [R]) {
+pub(crate) fn softplus_with_slope<R: Real>(x: &mut [R], slope: &mut [R]) {
     vectorised(
         #[inline(always)]
         || {
@@ -211,7 +216,7 @@ pub fn softplus_with_slope<R: Real>(x: &mut [R], slope: &mut [R]) {
 }
 
 /// `out *= factor`, entry by entry.
-pub fn multiply_into<R: Real>(out: &mut [R], factor: &[R]) {
+pub(crate) fn multiply_into<R: Real>(out: &mut [R], factor: &[R]) {
     vectorised(
         #[inline(always)]
         || {

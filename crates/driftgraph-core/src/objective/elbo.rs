@@ -39,7 +39,7 @@ impl ElboTerms {
     }
 
     /// The name of a term that is not finite, if there is one.
-    pub fn non_finite_term(&self) -> Option<&'static str> {
+    pub(crate) fn non_finite_term(&self) -> Option<&'static str> {
         [
             ("log_likelihood", self.log_likelihood),
             ("initial_kl", self.initial_kl),

@@ -17,9 +17,9 @@ pub struct InitialKl<R> {
     /// KL(posterior || prior).
     pub value: R,
     /// Derivatives by the posterior's mean and log deviation.
-    pub by_posterior: Normal<R>,
+    pub(crate) by_posterior: Normal<R>,
     /// Derivatives by the prior's mean and log deviation.
-    pub by_prior: Normal<R>,
+    pub(crate) by_prior: Normal<R>,
 }
 
 /// KL(posterior || prior) of one variable of the initial state; Eq. 15 has no such term, see D3.

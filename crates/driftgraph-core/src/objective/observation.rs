@@ -19,12 +19,20 @@ pub struct LogDensity<R> {
     /// log p(x | z).
     pub value: R,
     /// Its derivative by the latent value z.
-    pub by_latent: R,
+    pub(crate) by_latent: R,
     /// Its derivative by the logarithm of the scale.
-    pub by_log_scale: R,
+    pub(crate) by_log_scale: R,
 }
 
 impl ObservationNoise {
+    /// Variance of the law per squared scale.
+    pub(crate) fn unit_variance(self) -> f64 {
+        match self {
+            Self::Gaussian => 1.0,
+            Self::Laplace => 2.0,
+        }
+    }
+
     /// log p(x | z) for a noise scale given by its logarithm.
     pub fn log_density<R: Real>(self, observed: R, latent: R, log_scale: R) -> LogDensity<R> {
         let scale = log_scale.exp();

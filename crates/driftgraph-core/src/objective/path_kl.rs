@@ -10,7 +10,7 @@ pub struct Control<R> {
     /// The diffusion, or the floor in its place.
     pub divisor: R,
     /// Whether the diffusion was at or below the floor.
-    pub floored: bool,
+    pub(crate) floored: bool,
 }
 
 /// Eq. 14 (eq: u): control = (posterior_drift - prior_drift) / diffusion.
@@ -37,7 +37,7 @@ impl<R: Real> Control<R> {
     ///
     /// That by the prior drift is minus the first. A floored diffusion has no influence.
     #[inline]
-    pub fn path_kl_slopes(self, dt: R) -> (R, R) {
+    pub(crate) fn path_kl_slopes(self, dt: R) -> (R, R) {
         let by_drift = self.value / self.divisor * dt;
         let by_diffusion = if self.floored { R::ZERO } else { -self.value * by_drift };
         (by_drift, by_diffusion)

@@ -144,6 +144,7 @@ impl<R: Real> BatchObjective<R> {
     }
 
     /// Runs one chunk and hands out its workspace, to look at what happened inside.
+    #[cfg(feature = "testing")]
     pub fn inspect(&mut self, task: BatchTask<'_, R>) -> ChunkWorkspace<R> {
         let mut work = ChunkWorkspace::default();
         let mut gradient = std::mem::take(&mut self.gradient);

@@ -26,29 +26,29 @@ pub trait PathDraws<R>: Sync {
 
 /// Factors of the loss: minus log likelihood and divergences of S series that stand for N.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LossWeights {
+pub(crate) struct LossWeights {
     /// N / S, of the log likelihood.
     pub series: f64,
     /// N / S times the annealing weight, of initial and path KL.
     pub kl: f64,
     /// 1 / S, of each sampled graph's sparsity.
-    pub graph_sample: f64,
+    pub(crate) graph_sample: f64,
 }
 
 /// What a chunk adds to the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ChunkSums {
+pub(crate) struct ChunkSums {
     /// Sums over the chunk's series; the graph's term is left 0.
     pub terms: ElboTerms,
     /// Σ over sampled graphs and their free edges of minus the prior log-odds.
-    pub sampled_sparsity: f64,
+    pub(crate) sampled_sparsity: f64,
     /// How often the diffusion was at or below its floor.
     pub floor_hits: u64,
 }
 
 /// A chunk of series and all it needs to read.
 #[derive(Clone, Copy)]
-pub struct Chunk<'a, R> {
+pub(crate) struct Chunk<'a, R> {
     /// The model.
     pub model: &'a SimulatedPosterior,
     /// Its parameters.
@@ -67,7 +67,7 @@ pub struct Chunk<'a, R> {
 
 impl<R: Real> Chunk<'_, R> {
     /// Draws paths, adds the loss' gradient to `grads` and returns the chunk's terms.
-    pub fn run(&self, work: &mut ChunkWorkspace<R>, grads: &mut [R]) -> ChunkSums {
+    pub(crate) fn run(&self, work: &mut ChunkWorkspace<R>, grads: &mut [R]) -> ChunkSums {
         let mut sums = self.draw(work);
         self.observe(work, grads, &mut sums);
         self.compare_with_prior(work, grads, &mut sums);
@@ -79,7 +79,7 @@ impl<R: Real> Chunk<'_, R> {
     }
 
     /// Draws paths, and returns what their graphs add to the terms.
-    pub fn draw(&self, work: &mut ChunkWorkspace<R>) -> ChunkSums {
+    pub(crate) fn draw(&self, work: &mut ChunkWorkspace<R>) -> ChunkSums {
         work.layout.arrange(self.plans, self.series);
         work.resize(self.model, self.series.len());
         let mut sums = ChunkSums::default();

@@ -2,7 +2,7 @@
 
 use crate::nn::gru::{Gru, GruTrace, RowStarts};
 use crate::nn::linear::Linear;
-use crate::nn::parameters::ParameterTable;
+use crate::nn::parameters::{ParameterTable, WithGradient};
 use crate::numeric::kernels::{View, add_column_sums, add_into, add_product, fill_rows, product};
 use crate::numeric::real::Real;
 
@@ -24,11 +24,11 @@ pub struct EncoderTrace<R> {
     /// Series of each row; the caller fills them.
     pub series: Vec<usize>,
     /// The GRU's states.
-    pub gru: GruTrace<R>,
+    pub(crate) gru: GruTrace<R>,
     /// Contexts `[row, context]`.
     pub contexts: Vec<R>,
     /// Adjoints of the contexts; the caller fills them before `backward`.
-    pub grad_contexts: Vec<R>,
+    pub(crate) grad_contexts: Vec<R>,
     /// The graph's share of the contexts `[series, context]`; later its adjoints.
     graph_share: Vec<R>,
 }
@@ -65,7 +65,7 @@ impl Encoder {
     }
 
     /// Size of a context.
-    pub fn n_context(&self) -> usize {
+    pub(crate) fn n_context(&self) -> usize {
         self.linear.n_out()
     }
 
@@ -106,7 +106,7 @@ impl Encoder {
     /// Adds all gradients, and those of the graphs, given the contexts' adjoints.
     pub fn backward<R: Real>(
         &self,
-        (parameters, grads): (&[R], &mut [R]),
+        WithGradient { parameters, grads }: WithGradient<'_, R>,
         (graphs, grad_graphs): (&[R], &mut [R]),
         starts: RowStarts<'_>,
         trace: &mut EncoderTrace<R>,
@@ -131,7 +131,12 @@ impl Encoder {
         add_product(&mut weight_grads[h..], self.linear.n_in(), share.t(), graphs);
         let adjoints = &trace.grad_contexts[..n_rows * c];
         add_column_sums(self.linear.bias.of_mut(grads), adjoints);
-        self.gru.backward((parameters, grads), &trace.inputs, starts, &mut trace.gru);
+        self.gru.backward(
+            WithGradient { parameters, grads },
+            &trace.inputs,
+            starts,
+            &mut trace.gru,
+        );
     }
 
     fn hidden_weight<'a, R: Real>(&self, parameters: &'a [R]) -> View<'a, R> {

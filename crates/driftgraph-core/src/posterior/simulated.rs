@@ -85,7 +85,7 @@ pub struct SimulatedPosterior {
     /// Observations and graph to contexts.
     pub encoder: Encoder,
     /// Log scales of the observation noise, when learned.
-    pub noise_log_scales: Option<Slot>,
+    pub(crate) noise_log_scales: Option<Slot>,
 }
 
 /// What all series share in a training step.
@@ -94,7 +94,7 @@ pub struct SharedWeights<R> {
     /// Of the prior drift.
     pub drift: NodeWeights<R>,
     /// Bends of the prior drift's messages.
-    pub drift_bends: MessageBends<R>,
+    pub(crate) drift_bends: MessageBends<R>,
     /// Of the diffusion.
     pub diffusion: NodeWeights<R>,
     /// Of the posterior drift.
@@ -102,7 +102,7 @@ pub struct SharedWeights<R> {
     /// The GRU's transposed hidden weight.
     pub encoder: Vec<R>,
     /// Log scale of the observation noise of each variable.
-    pub noise_log_scales: Vec<R>,
+    pub(crate) noise_log_scales: Vec<R>,
 }
 
 impl SimulatedPosterior {

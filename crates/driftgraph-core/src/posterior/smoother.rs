@@ -10,12 +10,12 @@ pub struct LocalLevel {
     /// Variance of the observation noise.
     pub noise_variance: f64,
     /// Variance of the random walk per unit of time.
-    pub process_variance: f64,
+    pub(crate) process_variance: f64,
 }
 
 /// Sums over the observed increments of one variable, from which the variances follow.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct IncrementMoments {
+pub(crate) struct IncrementMoments {
     n: f64,
     sum: f64,
     sum_of_squares: f64,
@@ -26,7 +26,7 @@ pub struct IncrementMoments {
 
 impl IncrementMoments {
     /// Adds one series; `values` may be `NaN` where nothing was observed.
-    pub fn add(&mut self, times: &[f64], values: impl Iterator<Item = f64>) {
+    pub(crate) fn add(&mut self, times: &[f64], values: impl Iterator<Item = f64>) {
         let mut last: Option<(f64, f64)> = None;
         let mut last_increment: Option<f64> = None;
         for (&time, value) in times.iter().zip(values) {
@@ -58,7 +58,7 @@ impl IncrementMoments {
     }
 
     /// Squared increments per unit of time, or `None` without two observed values that differ.
-    pub fn variance_per_time(&self) -> Option<f64> {
+    pub(crate) fn variance_per_time(&self) -> Option<f64> {
         (self.sum_of_squares > 0.0).then(|| self.sum_of_squares / self.sum_of_gaps)
     }
 
@@ -67,7 +67,7 @@ impl IncrementMoments {
     /// Neighbouring increments share one noisy value, so their covariance is minus the noise
     /// variance. It is kept between 1 % and 45 % of the increments' variance, since few increments
     /// estimate it badly; the process keeps at least 2 %. A variable without increments gets ones.
-    pub fn local_level(&self, known_noise: Option<f64>) -> LocalLevel {
+    pub(crate) fn local_level(&self, known_noise: Option<f64>) -> LocalLevel {
         let (variance, covariance) = self.variance_and_covariance();
         if variance <= 0.0 {
             let noise_variance = known_noise.unwrap_or(1e-2);

@@ -72,12 +72,12 @@ impl PriorProcess {
     }
 
     /// Whether the diffusion of a variable sees the variable itself whatever the graph says.
-    pub fn forces_self_edge(&self, rule: EdgeRule) -> bool {
+    pub(crate) fn forces_self_edge(&self, rule: EdgeRule) -> bool {
         self.variant == NodeVariant::Published && rule != EdgeRule::Forbidden
     }
 
     /// The graph of the diffusion: that of the drift, with forced self edges where they apply.
-    pub fn diffusion_graph<R: Real>(&self, graph: &[R], rules: &[EdgeRule], out: &mut [R]) {
+    pub(crate) fn diffusion_graph<R: Real>(&self, graph: &[R], rules: &[EdgeRule], out: &mut [R]) {
         out.copy_from_slice(graph);
         let d = self.n_variables();
         for idx in (0..d).map(|node| node * d + node) {
@@ -88,7 +88,7 @@ impl PriorProcess {
     }
 
     /// Turns outputs of the diffusion's node function into diffusions, in place.
-    pub fn activate_diffusion<R: Real>(&self, outputs: &mut [R]) {
+    pub(crate) fn activate_diffusion<R: Real>(&self, outputs: &mut [R]) {
         crate::numeric::kernels::vectorised(
             #[inline(always)]
             || match self.variant {
@@ -108,7 +108,7 @@ impl PriorProcess {
 
     /// The derivative of a diffusion by the node function's output, from the diffusion itself.
     #[inline]
-    pub fn diffusion_slope<R: Real>(&self, diffusion: R) -> R {
+    pub(crate) fn diffusion_slope<R: Real>(&self, diffusion: R) -> R {
         match self.variant {
             NodeVariant::Published => diffusion * (R::ONE - diffusion),
             // sigmoid(x) = 1 - exp(-softplus(x)).
@@ -120,7 +120,7 @@ impl PriorProcess {
 impl PriorProcess {
     /// The second derivative of a diffusion by the node function's output.
     #[inline]
-    pub fn diffusion_curvature<R: Real>(&self, diffusion: R) -> R {
+    pub(crate) fn diffusion_curvature<R: Real>(&self, diffusion: R) -> R {
         let slope = self.diffusion_slope(diffusion);
         match self.variant {
             NodeVariant::Published => slope * (R::ONE - diffusion - diffusion),

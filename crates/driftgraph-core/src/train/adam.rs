@@ -7,11 +7,11 @@ use crate::numeric::real::Real;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adam {
     /// Decay of the first moments.
-    pub beta_1: f64,
+    pub(crate) beta_1: f64,
     /// Decay of the second moments.
-    pub beta_2: f64,
+    pub(crate) beta_2: f64,
     /// Added to the root of the second moments.
-    pub epsilon: f64,
+    pub(crate) epsilon: f64,
 }
 
 impl Default for Adam {
@@ -26,9 +26,9 @@ pub struct AdamState<R> {
     /// Steps taken.
     pub n_steps: u64,
     /// Running means of the gradient.
-    pub first_moments: Vec<R>,
+    pub(crate) first_moments: Vec<R>,
     /// Running means of its square.
-    pub second_moments: Vec<R>,
+    pub(crate) second_moments: Vec<R>,
 }
 
 impl<R: Real> AdamState<R> {

@@ -1,7 +1,6 @@
 //! Fits the bridge posterior: settings, training loop and stop rule.
 //!
-//! [`fit_bridge`] runs from data to a [`BridgeFit`]; a [`BridgeTrainer`] gives the steps one by one, and
-//! its state can be kept and resumed bit for bit.
+//! A [`BridgeTrainer`] takes the steps and becomes a [`BridgeFit`]; its state can be kept and resumed bit for bit.
 
 mod adam;
 mod cycle;
@@ -15,11 +14,10 @@ mod state;
 mod trainer;
 
 pub use cycle::Cycle;
-pub use error::{BridgeError, Divergence, SettingProblem};
-pub use fit::{BridgeFit, combined_scores, fit_bridge};
+pub use error::{BridgeError, SettingProblem};
+pub use fit::{BridgeFit, combined_scores};
 pub use noise_identifiability::NoiseMoments;
-pub use settings::{
-    BRIDGE_SETTINGS, BridgeSetting, BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates,
-};
+pub use settings::{BRIDGE_SETTINGS, BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates};
 pub use state::BridgeState;
-pub use trainer::{BridgeProgress, BridgeTrainer, StopReason};
+pub(crate) use trainer::state_key;
+pub use trainer::{BridgeStep, BridgeTrainer, StopReason};

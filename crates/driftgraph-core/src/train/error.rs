@@ -1,6 +1,5 @@
 //! What can go wrong with settings and with a fit.
 
-use super::fit::Fit;
 use super::settings::Range;
 use super::time::TimeUnit;
 use crate::CoreError;
@@ -65,22 +64,5 @@ pub enum FitError {
         expected: usize,
         /// Parameters of the state.
         found: usize,
-    },
-    /// No finite loss any more.
-    #[error(
-        "the fit diverged at step {step}: `{term}` is not finite, and halving the learning rate \
-         {attempts} times in a row did not help"
-    )]
-    Diverged {
-        /// The last step tried.
-        step: u64,
-        /// The term of the ELBO that is not finite, or `gradient`.
-        term: &'static str,
-        /// Steps tried in a row.
-        attempts: u32,
-        /// The last finite ELBO, if there was one.
-        last_finite_elbo: Option<f64>,
-        /// The model before it diverged.
-        last_good: Box<Fit>,
     },
 }

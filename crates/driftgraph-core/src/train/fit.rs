@@ -1,10 +1,10 @@
 //! The loop that fits a model, and its result.
 
 use super::error::FitError;
-use super::observer::FitObserver;
+use super::progress::{Divergence, Part, Progress, Training, find};
 use super::settings::{CheckedSettings, FitSettings};
 use super::time::TimeScaling;
-use super::trainer::{Trainer, TrainingState, architecture, edge_scores};
+use super::trainer::{Trainer, architecture, edge_scores};
 use crate::graph::posterior::edge_probabilities;
 use crate::nn::parameters::ParameterTable;
 use crate::objective::elbo::ElboTerms;
@@ -15,12 +15,13 @@ use crate::{CoreError, EdgeScores, SeriesSet, SignatureGraph, Standardizer};
 
 /// Algorithm 1: learns a posterior over graphs and the process behind the series.
 ///
+/// Goes on from where `progress` says that it was left, as if it never had been stopped.
 /// Runs on the current thread pool; the result does not depend on its number of threads.
 ///
 /// ```
 /// use driftgraph_core::train::fit::fit;
-/// use driftgraph_core::train::observer::Silent;
 /// use driftgraph_core::train::preset::Preset;
+/// use driftgraph_core::train::progress::Silent;
 /// use driftgraph_core::train::settings::FitSettings;
 /// use driftgraph_core::{ObservedSeries, SeriesSet};
 ///
@@ -28,35 +29,28 @@ use crate::{CoreError, EdgeScores, SeriesSet, SignatureGraph, Standardizer};
 /// let series = ObservedSeries::new("run", 2, times, vec![0.1, 1.0, 0.4, f64::NAN, 0.9, 0.2])?;
 /// let data = SeriesSet::new(vec!["prey".into(), "predator".into()], vec![series])?;
 /// let settings = FitSettings { steps: 3, hidden_size: 8, ..Preset::Paper.settings() }.check()?;
-/// let fitted = fit(&data, &settings, &mut Silent)?;
+/// let fitted = fit(&data, &settings, &Silent)?;
 /// assert_eq!(fitted.edge_probabilities().len(), 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn fit(
     data: &SeriesSet,
     settings: &CheckedSettings,
-    observer: &mut dyn FitObserver,
+    progress: &dyn Progress,
 ) -> Result<Fit, FitError> {
-    run(Trainer::new(data, settings)?, observer)
-}
-
-/// Goes on with a fit that was stopped, as if it never had been.
-pub fn resume(
-    data: &SeriesSet,
-    settings: &CheckedSettings,
-    state: TrainingState,
-    observer: &mut dyn FitObserver,
-) -> Result<Fit, FitError> {
-    run(Trainer::resume(data, settings, state)?, observer)
-}
-
-fn run(mut trainer: Trainer, observer: &mut dyn FitObserver) -> Result<Fit, FitError> {
+    let part = Part::WHOLE.to_string();
+    let mut trainer = match find(progress, &part, &Trainer::key(settings.get())) {
+        Some(state) => Trainer::resume(data, settings, state)?,
+        None => Trainer::new(data, settings)?,
+    };
     while !trainer.is_done() {
-        let report = trainer.step()?;
-        if observer.step(&report, &trainer).is_break() {
-            break;
+        match trainer.step_followed(progress) {
+            Ok(flow) if flow.is_continue() => {}
+            Ok(_) => return Ok(trainer.fit()),
+            Err(divergence) => return Ok(Fit { divergence: Some(divergence), ..trainer.fit() }),
         }
     }
+    progress.keep(&part, &Training::state(&trainer));
     Ok(trainer.fit())
 }
 
@@ -82,6 +76,7 @@ pub struct Fit {
     pub(super) parameters: Vec<f32>,
     pub(super) last_terms: Option<ElboTerms>,
     pub(super) counters: FitCounters,
+    pub(super) divergence: Option<Divergence>,
 }
 
 /// One named parameter of a fit.
@@ -137,6 +132,7 @@ impl Fit {
             parameters,
             last_terms,
             counters,
+            divergence: None,
         })
     }
 
@@ -205,6 +201,11 @@ impl Fit {
     /// Terms of the ELBO in the last finite step, if there was one.
     pub fn last_terms(&self) -> Option<ElboTerms> {
         self.last_terms
+    }
+
+    /// How training came to its end without a finite step, if it did; what is here is the last good model.
+    pub fn divergence(&self) -> Option<Divergence> {
+        self.divergence
     }
 
     /// What was counted.

@@ -17,7 +17,7 @@ pub enum Decay {
 const FINAL_SHARE: f64 = 0.02;
 
 /// Share of the learning rate at step 0, 1, ...; the first step of a warm-up has 0.
-pub fn learning_rate_share(step: u64, warmup_steps: u64, decay: Decay, n_steps: u64) -> f64 {
+pub(crate) fn learning_rate_share(step: u64, warmup_steps: u64, decay: Decay, n_steps: u64) -> f64 {
     if step < warmup_steps {
         return step as f64 / warmup_steps as f64;
     }
@@ -43,7 +43,7 @@ pub fn gradient_norm<R: Real>(gradient: &[R]) -> f64 {
 }
 
 /// Factor that shortens a gradient of this norm to `clip_norm`.
-pub fn clip_factor(norm: f64, clip_norm: Option<f64>) -> f64 {
+pub(crate) fn clip_factor(norm: f64, clip_norm: Option<f64>) -> f64 {
     clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 })
 }
 

@@ -5,18 +5,17 @@
 
 mod ensemble;
 mod folds;
-mod observer;
 
 use rayon::prelude::*;
 
 pub use ensemble::EnsembleFit;
 pub use folds::{Folds, HeldOutUnit};
-pub use observer::{FitName, FoldPrediction, SelectEvent, SelectObserver};
 
 use super::bridge::{
-    BridgeError, BridgeFit, BridgeSettings, BridgeTrainer, CheckedBridgeSettings, Divergence,
-    NoiseScale, StopReason,
+    BridgeError, BridgeFit, BridgeSettings, BridgeTrainer, CheckedBridgeSettings, NoiseScale,
+    StopReason, state_key,
 };
+use super::progress::{Divergence, Kept, Part, Progress, Training, find};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
@@ -71,6 +70,9 @@ pub struct CandidateReport {
     pub gain: Option<Gain>,
     /// Whether all its fits converged.
     pub converged: bool,
+    /// Whether a fit was stopped from outside, so that nothing can be said of the candidate.
+    #[serde(default, skip_serializing)]
+    pub stopped: bool,
 }
 
 /// A gain in held-out log likelihood.
@@ -97,71 +99,60 @@ pub struct Selection {
     pub unit: Option<HeldOutUnit>,
 }
 
-/// Chooses settings on held-out series, then fits all data with each seed of the ensemble.
-pub fn fit_selected(
-    data: &SeriesSet,
-    knowledge: &EdgePrior,
-    settings: &SelectSettings,
-    observer: &dyn SelectObserver,
-) -> Result<(Selection, EnsembleFit), BridgeError> {
-    let selection = select(data, knowledge, settings, observer)?;
-    let chosen = &selection.candidates[selection.chosen].settings;
-    let ensemble = fit_ensemble(data, knowledge, (chosen, settings.ensemble), observer)?;
-    Ok((selection, ensemble))
+/// A model in training: what it is fitted to, and what it may assume.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// The data.
+    pub data: &'a SeriesSet,
+    /// What is known of edges.
+    pub knowledge: &'a EdgePrior,
 }
 
 /// Fits all data once per seed, seeds counting up from that of the settings.
 pub fn fit_ensemble(
-    data: &SeriesSet,
-    knowledge: &EdgePrior,
-    (settings, n_members): (&BridgeSettings, usize),
-    observer: &dyn SelectObserver,
+    task: Task<'_>,
+    settings: &BridgeSettings,
+    n_members: usize,
+    progress: &dyn Progress,
 ) -> Result<EnsembleFit, BridgeError> {
-    let first = BridgeTrainer::new(data, knowledge, settings.clone().check()?)?;
+    let checked = settings.clone().check()?;
     // Without anything random all members would be the same.
-    let n_members = if first.is_deterministic() { 1 } else { n_members.max(1) };
-    drop(first);
+    let n_members = if checked.is_deterministic(task.data)? { 1 } else { n_members.max(1) };
     let members: Vec<Result<_, BridgeError>> = (0..n_members)
         .into_par_iter()
-        .map(|member| {
-            let seed = settings.seed.wrapping_add(member as u64);
+        .map(|number| {
+            let seed = settings.seed.wrapping_add(number as u64);
             let settings = BridgeSettings { seed, ..settings.clone() }.check()?;
-            let fit = FitName::Member(member);
-            let trained = train((data, knowledge, settings), (fit, n_members), observer)?;
+            let part = Part::Member { number, n_members };
+            let trained = train(task, settings, part, progress)?;
             if trained.ended_by_itself() {
-                observer.ended(fit, &trained.trainer, None);
+                progress.keep(&part.to_string(), &Training::state(&trained.trainer));
             }
             Ok((BridgeFit::new(trained.trainer, trained.stop), trained.divergence))
         })
         .collect();
     let members = members.into_iter().collect::<Result<Vec<_>, _>>()?;
     let (members, divergences): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-    let ensemble = EnsembleFit::new(members);
-    match divergences.into_iter().flatten().next() {
-        None => Ok(ensemble),
-        Some(divergence) => {
-            Err(BridgeError::Diverged { divergence, last_good: Some(Box::new(ensemble)) })
-        }
-    }
+    Ok(EnsembleFit::new(members).with_divergence(divergences.into_iter().flatten().next()))
 }
 
 /// Compares the candidates on held-out series, or blocks of time where there are few series.
 ///
 /// First instantaneous effects against none, then a node function on top of the better of the two.
 pub fn select(
-    data: &SeriesSet,
-    knowledge: &EdgePrior,
+    task: Task<'_>,
     settings: &SelectSettings,
-    observer: &dyn SelectObserver,
+    progress: &dyn Progress,
 ) -> Result<Selection, BridgeError> {
-    let base = settled(data, knowledge, &settings.base)?;
-    let Some(folds) = Folds::new(data, settings.n_folds, base.seed)? else {
+    let base = settled(task.data, &settings.base)?;
+    let Some(folds) = Folds::new(task.data, settings.n_folds, base.seed)? else {
         let plain = CandidateReport {
             name: name_of(&base),
             settings: base,
             log_likelihoods: Vec::new(),
             gain: None,
             converged: true,
+            stopped: false,
         };
         return Ok(Selection { candidates: vec![plain], chosen: 0, unit: None });
     };
@@ -169,32 +160,50 @@ pub fn select(
     if settings.try_instantaneous && !base.instantaneous {
         tried.push(BridgeSettings { instantaneous: true, ..base });
     }
-    let mut candidates = evaluate(&folds, knowledge, &tried, observer)?;
+    let mut candidates = evaluate(&folds, task.knowledge, &tried, progress)?;
     let mut chosen = settings.compare(&mut candidates, 0);
     let winner = &candidates[chosen].settings;
     // Node functions go with Gaussian innovations only.
     let gaussian = winner.innovations == InnovationLaw::Gaussian;
     if settings.try_neural && winner.drift == DriftParts::Linear && gaussian {
         let neural = BridgeSettings { drift: DriftParts::LinearAndNeural, ..winner.clone() };
-        candidates.extend(evaluate(&folds, knowledge, &[neural], observer)?);
+        candidates.extend(evaluate(&folds, task.knowledge, &[neural], progress)?);
         chosen = settings.compare(&mut candidates, chosen);
     }
     Ok(Selection { candidates, chosen, unit: Some(folds.unit()) })
 }
 
+impl Selection {
+    /// The settings of the winner.
+    pub fn winner(&self) -> &BridgeSettings {
+        &self.candidates[self.chosen].settings
+    }
+
+    /// Whether candidates were stopped before they could be compared.
+    pub fn was_cut(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.stopped)
+    }
+
+    /// What was kept of the candidates on the way is not needed once they are compared.
+    pub fn forget_parts(&self, n_folds: usize, progress: &dyn Progress) {
+        for candidate in &self.candidates {
+            for fold in 0..n_folds {
+                let part = Part::Candidate { name: &candidate.name, fold, n_folds };
+                progress.forget(&part.to_string());
+                progress.forget(&prediction_name(part));
+            }
+        }
+    }
+}
+
 /// The settings with what depends on the data decided once, for all candidates and folds alike.
-fn settled(
-    data: &SeriesSet,
-    knowledge: &EdgePrior,
-    base: &BridgeSettings,
-) -> Result<BridgeSettings, BridgeError> {
+fn settled(data: &SeriesSet, base: &BridgeSettings) -> Result<BridgeSettings, BridgeError> {
     let mut base = base.clone();
     if base.step_size.is_none() {
         base.step_size = Some(default_step_size(data)?);
     }
-    let trainer = BridgeTrainer::new(data, knowledge, base.clone().check()?)?;
     if base.noise_scale == NoiseScale::Auto {
-        base.noise_scale = trainer.noise_scale();
+        base.noise_scale = base.clone().check()?.noise_scale(data)?;
     }
     Ok(base)
 }
@@ -217,14 +226,14 @@ fn evaluate(
     folds: &Folds,
     knowledge: &EdgePrior,
     tried: &[BridgeSettings],
-    observer: &dyn SelectObserver,
+    progress: &dyn Progress,
 ) -> Result<Vec<CandidateReport>, BridgeError> {
     let n_folds = folds.n_folds();
     let jobs: Vec<Result<FoldPrediction, BridgeError>> = (0..tried.len() * n_folds)
         .into_par_iter()
         .map(|job| {
             let (settings, fold) = (&tried[job / n_folds], job % n_folds);
-            predict_fold(folds, knowledge, (settings, fold), observer)
+            predict_fold(folds, fold, knowledge, settings, progress)
         })
         .collect();
     let results = jobs.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -241,26 +250,43 @@ fn evaluate(
             log_likelihoods,
             gain: None,
             converged: results.iter().all(|result| result.converged),
+            stopped: results.iter().any(|result| result.stopped),
         }
     };
     Ok(tried.iter().zip(results.chunks(n_folds)).map(report).collect())
 }
 
+/// How a candidate predicted a fold that it had not seen.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+struct FoldPrediction {
+    /// Held-out log likelihood of every unit; `None` where it could not be computed.
+    log_likelihoods: Vec<Option<f64>>,
+    /// Whether the fit converged.
+    converged: bool,
+    /// Whether it was stopped from outside.
+    stopped: bool,
+}
+
+fn prediction_name(part: Part<'_>) -> String {
+    format!("{part}-predicted")
+}
+
 fn predict_fold(
     folds: &Folds,
+    fold: usize,
     knowledge: &EdgePrior,
-    (settings, fold): (&BridgeSettings, usize),
-    observer: &dyn SelectObserver,
+    settings: &BridgeSettings,
+    progress: &dyn Progress,
 ) -> Result<FoldPrediction, BridgeError> {
     let name = name_of(settings);
-    let fit = FitName::Candidate { name: &name, fold };
-    if let Some(made) = observer.predicted(fit, settings) {
+    let part = Part::Candidate { name: &name, fold, n_folds: folds.n_folds() };
+    if let Some(made) = find(progress, &prediction_name(part), settings) {
         return Ok(made);
     }
     let (train_data, held_out) = folds.split(fold)?;
     let n_units = held_out.n_series();
-    let task = (&train_data, knowledge, settings.clone().check()?);
-    let trained = train(task, (fit, folds.n_folds()), observer)?;
+    let task = Task { data: &train_data, knowledge };
+    let trained = train(task, settings.clone().check()?, part, progress)?;
     let (trainer, stop) = (&trained.trainer, trained.stop);
     let mut log_likelihoods = vec![None; n_units];
     let standardised = trainer.standardizer().apply(&held_out);
@@ -276,9 +302,14 @@ fn predict_fold(
             log_likelihoods[rows.series_idx] = value;
         }
     }
-    let prediction = FoldPrediction { log_likelihoods, converged: stop == StopReason::Converged };
+    let prediction = FoldPrediction {
+        log_likelihoods,
+        converged: stop == StopReason::Converged,
+        stopped: stop == StopReason::Stopped,
+    };
     if trained.ended_by_itself() {
-        observer.ended(fit, trainer, Some(&prediction));
+        progress.keep(&prediction_name(part), &Kept::new(&prediction, settings));
+        progress.forget(&part.to_string());
     }
     Ok(prediction)
 }
@@ -296,26 +327,22 @@ impl Trained {
     }
 }
 
-/// Trains from the start, or from where the observer says that it was left.
+/// Trains from the start, or from where it was left.
 fn train(
-    (data, knowledge, settings): (&SeriesSet, &EdgePrior, CheckedBridgeSettings),
-    (fit, n_fits): (FitName<'_>, usize),
-    observer: &dyn SelectObserver,
+    Task { data, knowledge }: Task<'_>,
+    settings: CheckedBridgeSettings,
+    part: Part<'_>,
+    progress: &dyn Progress,
 ) -> Result<Trained, BridgeError> {
-    let mut trainer = match observer.begun(fit, settings.get()) {
+    let mut trainer = match find(progress, &part.to_string(), &state_key(settings.get())) {
         Some(state) => BridgeTrainer::resume(data, knowledge, settings, state)?,
         None => BridgeTrainer::new(data, knowledge, settings)?,
     };
-    let mut follow =
-        |progress: &_, trainer: &_| observer.event(&SelectEvent { fit, n_fits, progress, trainer });
-    match trainer.run(&mut follow) {
-        Ok(stop) => Ok(Trained { trainer, stop, divergence: None }),
-        Err(BridgeError::Diverged { divergence, .. }) => {
-            let stop = StopReason::Diverged;
-            Ok(Trained { trainer, stop, divergence: Some(divergence) })
-        }
-        Err(other) => Err(other),
-    }
+    let (stop, divergence) = match trainer.run(part, progress) {
+        Ok(stop) => (stop, None),
+        Err(divergence) => (StopReason::Diverged, Some(divergence)),
+    };
+    Ok(Trained { trainer, stop, divergence })
 }
 
 impl SelectSettings {
@@ -364,6 +391,7 @@ mod tests {
             log_likelihoods: values.iter().map(|&value| Some(value)).collect(),
             gain: None,
             converged: true,
+            stopped: false,
         }
     }
 

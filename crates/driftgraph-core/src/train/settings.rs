@@ -1,6 +1,6 @@
 //! Settings of a fit: one struct, one table of defaults and ranges, one check.
 
-mod table;
+pub(super) mod table;
 
 pub use table::{Range, SETTINGS, Setting};
 

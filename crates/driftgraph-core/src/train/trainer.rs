@@ -1,13 +1,15 @@
 //! One model in training: its objective, its state, and the step that moves it.
 
+use std::ops::ControlFlow;
+
 use super::adam::{Adam, AdamState};
 use super::error::FitError;
 use super::fit::{Fit, FitCounters};
-use super::observer::StepReport;
+use super::progress::{Divergence, Kept, Part, Progress, Step, Training};
 use super::schedule::{clip_factor, gradient_norm, kl_weight, learning_rate_share};
 use super::settings::{CheckedSettings, FitSettings};
 use super::time::TimeScaling;
-use crate::graph::prior::{EdgePrior, EdgeRule};
+use crate::graph::prior::EdgePrior;
 use crate::nn::init::initial_values;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::batch::{BatchObjective, BatchTask, Evaluation};
@@ -52,6 +54,29 @@ pub struct TrainingState {
     pub last_terms: Option<ElboTerms>,
     /// Counts since the start.
     pub counters: FitCounters,
+}
+
+/// What happened in one training step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepReport {
+    /// Number of the step, from 0.
+    pub step: u64,
+    /// Terms of the ELBO at the parameters before the step.
+    pub terms: ElboTerms,
+    /// What was minimised.
+    pub loss: f64,
+    /// Weight of initial and path KL in the loss.
+    pub kl_weight: f64,
+    /// Learning rate of the step.
+    pub learning_rate: f64,
+    /// Norm of the gradient, before clipping.
+    pub gradient_norm: f64,
+    /// Σ of the edge probabilities.
+    pub expected_edges: f64,
+    /// How often the diffusion was at or below its floor in this step.
+    pub floor_hits: u64,
+    /// The term that was not finite, when the step was not applied; or `gradient`.
+    pub rolled_back: Option<&'static str>,
 }
 
 /// A fit in progress.
@@ -136,7 +161,7 @@ impl Trainer {
     ///
     /// A step whose loss or gradient is not finite is not applied: the last good snapshot comes
     /// back, with half the learning rate. After `patience` of them in a row the fit has diverged.
-    pub fn step(&mut self) -> Result<StepReport, FitError> {
+    pub fn step(&mut self) -> Result<StepReport, Divergence> {
         let (settings, step) = (&self.settings, self.state.step);
         let kl_weight = kl_weight(step, settings.kl_warmup_steps);
         let n_series = self.objective.n_series();
@@ -165,7 +190,6 @@ impl Trainer {
         self.state.counters.floor_hits += evaluation.floor_hits;
         let report = StepReport {
             step,
-            n_steps: settings.steps,
             terms: evaluation.terms,
             loss: evaluation.loss,
             kl_weight,
@@ -199,7 +223,7 @@ impl Trainer {
         Adam::default().step(learning_rate, gradient, adam, parameters);
     }
 
-    fn roll_back(&mut self, step: u64, term: &'static str) -> Result<(), FitError> {
+    fn roll_back(&mut self, step: u64, term: &'static str) -> Result<(), Divergence> {
         let state = &mut self.state;
         state.current.copy_from(&state.last_good);
         state.learning_rate_scale *= 0.5;
@@ -208,12 +232,11 @@ impl Trainer {
         if state.failures_in_a_row < self.settings.patience {
             return Ok(());
         }
-        Err(FitError::Diverged {
+        Err(Divergence {
             step,
             term,
             attempts: self.state.failures_in_a_row,
             last_finite_elbo: self.state.last_terms.map(|terms| terms.elbo()),
-            last_good: Box::new(self.fit()),
         })
     }
 
@@ -263,7 +286,51 @@ impl Trainer {
             parameters: self.state.current.parameters.clone(),
             last_terms: self.state.last_terms,
             counters: self.state.counters,
+            divergence: None,
         }
+    }
+
+    /// What a state depends on; more steps are the same fit, only longer.
+    pub(super) fn key(settings: &FitSettings) -> FitSettings {
+        FitSettings { steps: 1, ..settings.clone() }
+    }
+
+    /// Takes a step and tells of it; whether to go on.
+    pub(super) fn step_followed(
+        &mut self,
+        progress: &dyn Progress,
+    ) -> Result<ControlFlow<()>, Divergence> {
+        let report = self.step()?;
+        Ok(progress.step(&Step {
+            part: Part::WHOLE,
+            number: report.step,
+            end: self.settings.steps,
+            terms: report.terms,
+            rate: report.learning_rate,
+            expected_edges: report.expected_edges,
+            undone: report.rolled_back,
+            extras: &[
+                ("loss", report.loss),
+                ("kl_weight", report.kl_weight),
+                ("gradient_norm", report.gradient_norm),
+                ("floor_hits", report.floor_hits as f64),
+            ],
+            training: self,
+        }))
+    }
+}
+
+impl Training for Trainer {
+    fn edge_probabilities(&self) -> Vec<f64> {
+        Self::edge_probabilities(self)
+    }
+
+    fn edge_scores(&self) -> EdgeScores {
+        Self::edge_scores(self)
+    }
+
+    fn state(&self) -> Kept {
+        Kept::new(&self.state, &Self::key(self.settings.get()))
     }
 }
 
@@ -271,11 +338,7 @@ impl Trainer {
 pub(super) fn edge_scores(model: &SimulatedPosterior, parameters: &[f32]) -> EdgeScores {
     let rules = model.architecture.edge_prior.rules();
     let logits = model.edge_logits.of(parameters).iter().zip(rules);
-    let scores = logits.map(|(&logit, rule)| match rule {
-        EdgeRule::Free => f64::from(logit),
-        EdgeRule::Forbidden => f64::NEG_INFINITY,
-        EdgeRule::Required => f64::INFINITY,
-    });
+    let scores = logits.map(|(&logit, rule)| rule.log_odds(f64::from(logit)));
     EdgeScores::from_matrix(model.architecture.n_variables, scores.collect())
         .expect("a snapshot's logits are numbers, because only finite gradients are applied")
 }

@@ -1,10 +1,11 @@
 //! The comparison with known edges: curves and metrics, simple methods beside them.
 
+use driftgraph_text::count;
+
 use super::chart::{Chart, Layer};
 use super::{CURVE_CLASSES, plain_table, section, share};
-use crate::prose::count;
 use crate::svg::element::Element;
-use crate::view::{MethodView, MetricsView, TruthView};
+use crate::view::{MetricsView, RankingView, TruthView};
 
 /// The section, where there is a truth.
 pub(super) fn comparison_section(truth: &TruthView) -> Element {
@@ -33,7 +34,7 @@ fn chart(
     title: &str,
     x_label: &str,
     truth: &TruthView,
-    points: fn(&MethodView) -> &Vec<[f64; 2]>,
+    points: fn(&RankingView) -> &Vec<[f64; 2]>,
 ) -> Element {
     let prevalence = truth.methods.first().and_then(|method| method.without_self_edges.prevalence);
     let chance = if x_label == "recall" {
@@ -67,12 +68,16 @@ fn legend(truth: &TruthView) -> Element {
 fn table(truth: &TruthView) -> Element {
     let header =
         ["method", "self edges", "AUROC", "AUPRC", "by chance", "F1", "found", "false", "SHD"];
-    let row = |method: &MethodView, which: &str, metrics: &MetricsView| {
+    // Where no method says where to cut, the columns about a cut would be empty.
+    let has_cut = truth.methods.iter().any(|method| method.without_self_edges.tpr.is_some());
+    let n_columns = if has_cut { header.len() } else { 5 };
+    let row = |method: &RankingView, which: &str, metrics: &MetricsView| {
         let mut cells = vec![method.name.clone(), which.to_owned()];
         let shares = [metrics.auroc, metrics.auprc, metrics.prevalence, metrics.f1];
         cells.extend(shares.map(share));
         cells.extend([metrics.tpr, metrics.fdr].map(share));
         cells.push(metrics.shd.map_or_else(|| "–".to_owned(), |distance| distance.to_string()));
+        cells.truncate(n_columns);
         cells
     };
     let rows = truth.methods.iter().flat_map(|method| {
@@ -81,10 +86,16 @@ fn table(truth: &TruthView) -> Element {
             row(method, "counted", &method.with_self_edges),
         ]
     });
-    let note = "AUROC: chance that a known edge outranks another pair. AUPRC: average precision; by chance it would \
-                be the share of pairs that are edges. F1, found (of the known edges), false (of the found ones) and \
-                SHD (pairs that differ) are at a probability of 0.5.";
+    let mut note = "AUROC: chance that a known edge outranks another pair. AUPRC: average precision; by chance it \
+                    would be the share of pairs that are edges."
+        .to_owned();
+    if has_cut {
+        note.push_str(
+            " F1, found (of the known edges), false (of the found ones) and SHD (pairs that differ) are at a \
+             probability of 0.5.",
+        );
+    }
     Element::new("div")
-        .with(plain_table("metrics", &header, rows.collect()))
-        .with(Element::new("p").set("class", "faint").text(note))
+        .with(plain_table("metrics", &header[..n_columns], rows.collect()))
+        .with(Element::new("p").set("class", "faint").text(&note))
 }

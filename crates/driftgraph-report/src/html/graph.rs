@@ -1,12 +1,16 @@
-//! The graph of a page: nodes, arrows, controls, and the best edges in a table.
+//! The graph of a page with its controls, and the best edges in a table.
 
-use super::arrow::{Arrow, Node, between, line_width, self_loop};
-use super::section;
-use crate::EffectSign;
-use crate::layout::{HALF_HEIGHT, LOOP_ROOM, half_width, node_text};
-use crate::prose::{count, probability};
+use driftgraph_text::count;
+
+use super::{section, short, value_text};
+use crate::prose::probability;
 use crate::svg::element::Element;
-use crate::view::{EdgeView, GraphView, ReportView};
+use crate::svg::graph::layout::node_positions;
+use crate::svg::graph::{
+    DrawnEdge, SAMPLE_WIDTH, STANDINGS, Standing, draw, line_sample, sign_class, sign_samples,
+};
+use crate::svg::legend::SAMPLE;
+use crate::view::{EdgeView, GraphView, LinkKind, ReportView};
 
 /// Rows of the table that are open at first, and in all.
 const SHOWN_ROWS: usize = 10;
@@ -17,22 +21,9 @@ const EASY: usize = 60;
 /// The section with graph and table.
 pub(super) fn graph_section(view: &ReportView) -> Element {
     let graph = &view.graph;
-    let mut drawn = graph.drawn();
-    let n_drawn = drawn.iter().filter(|(_, edge)| !edge.is_self_loop()).count();
-    let lead = format!(
-        "An arrow means that the first variable enters what makes the second one change; the wider, the more probable. \
-         The {} with a probability of at least {} {} drawn.",
-        if n_drawn == graph.selection.most {
-            format!("{n_drawn} best supported edges")
-        } else {
-            count(n_drawn, "edge", "edges")
-        },
-        probability(graph.selection.threshold),
-        if n_drawn == 1 { "is" } else { "are" },
-    );
-    // Strong edges lie on top.
-    drawn.reverse();
-    let mut out = section("graph", "Who drives whom").with(Element::new("p").text(&lead));
+    let truth = view.truth.as_ref().map(|truth| &truth.edges[..]);
+    let drawn = drawn_edges(graph, truth);
+    let mut out = section("graph", "Who drives whom").with(Element::new("p").text(&lead(view)));
     if graph.variables.len() > EASY {
         let hint = Element::new("p").set("class", "hint");
         let link = Element::new("a").set("href", "#matrix").text("matrix of all pairs");
@@ -46,7 +37,8 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
     let mut stage = Element::new("div").set("class", "stage");
     let frame = Element::new("div").set("class", "graph-frame").set("tabindex", "0");
     let frame = frame.set("role", "group").set("aria-label", "graph, scrollable");
-    stage.push(frame.with(graph_svg(graph, &drawn).set("id", "graph-svg")));
+    let picture = graph_element(&graph.variables, &graph.positions, &drawn);
+    stage.push(frame.with(picture.set("id", "graph-svg")));
     let panel = Element::new("div").set("id", "node-panel").set("class", "panel scripted");
     stage.push(
         panel.set("aria-live", "polite").with(Element::new("p").set("class", "faint").text(
@@ -54,9 +46,36 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
         )),
     );
     out.push(stage);
-    out.push(legend());
+    out.push(legend(graph, truth.is_some()));
     out.push(table(graph));
     out
+}
+
+/// What an arrow means, and which ones there are.
+fn lead(view: &ReportView) -> String {
+    let graph = &view.graph;
+    let drawn = graph.drawn().into_iter().filter(|(_, edge)| !edge.is_self_loop()).count();
+    let meaning = if view.method.has_process {
+        "An arrow means that the first variable enters what makes the second one change"
+    } else {
+        "An arrow means that the first variable helps to say what the second one does next"
+    };
+    let wide = if graph.score.is_some() { "the higher its score" } else { "the more probable" };
+    let which = match drawn {
+        n if n == graph.selection.most => format!("{n} best supported edges"),
+        n => count(n, "edge", "edges"),
+    };
+    let lines = if graph.links().any(EdgeView::is_undirected) {
+        ". A line without a head joins variables that move together within a step, and nobody can tell which way"
+    } else {
+        ""
+    };
+    format!(
+        "{meaning}; the wider, {wide}{lines}. The {which} with a {} of at least {} {} drawn.",
+        graph.score_name(),
+        value_text(graph, graph.selection.threshold),
+        if drawn == 1 { "is" } else { "are" },
+    )
 }
 
 fn controls(graph: &GraphView) -> Element {
@@ -87,9 +106,9 @@ fn controls(graph: &GraphView) -> Element {
     Element::new("div")
         .set("class", "controls scripted")
         .with(
-            label("Probability at least ")
+            label(&format!("{} at least ", capitalised(graph.score_name())))
                 .with(threshold)
-                .with(shown.text(&format!("{:.2}", graph.selection.threshold))),
+                .with(shown.text(&value_text(graph, graph.selection.threshold))),
         )
         .with(label("At most ").with(most).with(Element::new("span").text(" edges")))
         .with(Element::new("label").with(loops).with(Element::new("span").text(" self-loops")))
@@ -100,122 +119,83 @@ fn controls(graph: &GraphView) -> Element {
 
 /// The picture of a graph alone, its colours those of the page.
 pub fn graph_picture(graph: &GraphView) -> String {
-    let mut drawn = graph.drawn();
-    drawn.reverse();
-    graph_svg(graph, &drawn).into_svg()
+    graph_element(&graph.variables, &graph.positions, &drawn_edges(graph, None)).into_svg()
 }
 
-fn graph_svg(graph: &GraphView, drawn: &[(usize, EdgeView)]) -> Element {
-    let nodes: Vec<Node> = (graph.variables.iter().zip(&graph.positions))
-        .map(|(name, &[x, y])| Node { x, y, half_width: half_width(name) })
+/// A ring of nodes, for a script to draw edges into.
+pub fn nodes_picture(names: &[String]) -> String {
+    let n = names.len();
+    let all: Vec<(usize, usize)> = (0..n * n).map(|idx| (idx / n, idx % n)).collect();
+    graph_element(names, &node_positions(names, &all), &[]).into_svg()
+}
+
+/// Edges that are drawn at first, the strong ones last; known ones that are not among them lie below.
+fn drawn_edges(graph: &GraphView, truth: Option<&[[usize; 2]]>) -> Vec<DrawnEdge> {
+    let has_signs = graph.has_signs();
+    let drawn = |edge: &EdgeView, standing, listed| DrawnEdge {
+        source: edge.source,
+        target: edge.target,
+        share: edge.probability,
+        value: format!("{} {}", graph.score_name(), value_text(graph, edge.probability)),
+        sign: has_signs.then_some(edge.sign),
+        is_undirected: edge.is_undirected(),
+        standing,
+        listed,
+    };
+    let mut found: Vec<DrawnEdge> = (graph.drawn().iter().rev())
+        .map(|(idx, edge)| {
+            let is_true = truth.map(|truth| truth.iter().any(|&[s, t]| edge.joins(s, t)));
+            drawn(edge, Standing::of_selected(is_true), Some(*idx))
+        })
         .collect();
-    let most = |of: &dyn Fn(&Node) -> f64| nodes.iter().map(of).fold(0.0, f64::max);
-    let width = most(&|node| node.x + node.half_width) + 12.0;
-    let height = most(&|node| node.y) + HALF_HEIGHT + LOOP_ROOM;
-    let middle = 0.5 * height;
-    let mut lines = Element::new("g").set("class", "edges");
-    for (idx, edge) in drawn {
-        let width = line_width(edge.probability);
-        let (from, to) = (nodes[edge.source], nodes[edge.target]);
-        let arrow = if edge.source == edge.target {
-            self_loop(from, from.y <= middle, width, edge.sign)
-        } else {
-            between(from, to, width, edge.sign)
-        };
-        lines.push(edge_element(graph, *idx, edge, arrow));
-    }
-    let mut discs = Element::new("g").set("class", "nodes");
-    for (idx, (name, node)) in graph.variables.iter().zip(&nodes).enumerate() {
-        discs.push(node_element(idx, name, *node));
-    }
-    let names = "Learned graph; the same edges are in the table below";
+    let is_drawn =
+        |pair: &[usize; 2]| graph.drawn().iter().any(|(_, edge)| edge.joins(pair[0], pair[1]));
+    let missed = truth.into_iter().flatten().filter(|pair| {
+        let is_shown = graph.selection.self_loops || pair[0] != pair[1];
+        is_shown && !is_drawn(pair)
+    });
+    let mut all: Vec<DrawnEdge> = missed
+        .map(|&[source, target]| {
+            let place = graph.edges.iter().position(|e| [e.source, e.target] == [source, target]);
+            let unlisted = EdgeView::unlisted(source, target);
+            let edge = place.map_or(unlisted, |place| graph.edges[place]);
+            drawn(&edge, Standing::Missed, place)
+        })
+        .collect();
+    all.append(&mut found);
+    all
+}
+
+fn graph_element(names: &[String], positions: &[[f64; 2]], edges: &[DrawnEdge]) -> Element {
+    let drawing = draw(names, positions, edges);
+    let (width, height) = (drawing.width, drawing.height);
+    // Small graphs are not blown up to the width of the page, large ones may scroll on a phone.
+    let (most, least) = (1.35 * width, (0.62 * width).min(900.0));
     Element::new("svg")
         .set("class", "graph")
         .set("viewBox", &format!("0 0 {width} {height}"))
         .set("role", "group")
-        .set("aria-label", names)
-        // Small graphs are not blown up to the width of the page, large ones may scroll on a phone.
-        .set(
-            "style",
-            &format!(
-                "max-width:{:.0}px;min-width:{:.0}px",
-                1.35 * width,
-                (0.62 * width).min(900.0)
-            ),
-        )
-        .with(lines)
-        .with(discs)
+        .set("aria-label", "Learned graph; the same edges are in the table below")
+        .set("style", &format!("max-width:{most:.0}px;min-width:{least:.0}px"))
+        .with_all(drawing.content)
 }
 
-fn edge_element(graph: &GraphView, idx: usize, edge: &EdgeView, arrow: Arrow) -> Element {
-    let tooltip = format!(
-        "{} → {}: probability {}",
-        graph.variables[edge.source],
-        graph.variables[edge.target],
-        probability(edge.probability)
-    );
-    Element::new("g")
-        .set("class", &format!("edge {}", sign_class(edge.sign)))
-        .set("data-edge", &idx.to_string())
-        .tooltip(&tooltip)
-        .with(
-            arrow
-                .line
-                .into_element()
-                .set("class", "line")
-                .at("stroke-width", line_width(edge.probability)),
-        )
-        .with(arrow.head.into_element().set("class", "head"))
-}
-
-fn node_element(idx: usize, name: &str, node: Node) -> Element {
-    let disc = Element::new("rect").place(&[
-        ("x", -node.half_width),
-        ("y", -HALF_HEIGHT),
-        ("width", 2.0 * node.half_width),
-        ("height", 2.0 * HALF_HEIGHT),
-        ("rx", HALF_HEIGHT),
-    ]);
-    let text = Element::new("text").set("y", "4.5").set("text-anchor", "middle");
-    Element::new("g")
-        .set("class", "node")
-        .set("data-node", &idx.to_string())
-        .set("transform", &format!("translate({} {})", node.x, node.y))
-        .tooltip(name)
-        .with(disc)
-        .with(text.text(&node_text(name)))
-}
-
-pub(super) fn sign_class(sign: EffectSign) -> &'static str {
-    match sign {
-        EffectSign::Positive => "more",
-        EffectSign::Negative => "less",
-        EffectSign::Unknown => "mixed",
-    }
-}
-
-fn legend() -> Element {
-    let sample = |sign: EffectSign, text: &str| {
-        let (from, to) =
-            (Node { x: -10.0, y: 8.0, half_width: 8.0 }, Node { x: 56.0, y: 8.0, half_width: 8.0 });
-        let arrow = between(from, to, 2.0, sign);
-        let svg = Element::new("svg").set("viewBox", "0 0 48 16").set("aria-hidden", "true");
-        let edge = Element::new("g").set("class", &format!("edge {}", sign_class(sign)));
-        let edge = edge
-            .with(arrow.line.into_element().set("class", "line").at("stroke-width", 2.0))
-            .with(arrow.head.into_element().set("class", "head"));
-        Element::new("span").with(svg.with(edge)).text(text)
+fn legend(graph: &GraphView, has_truth: bool) -> Element {
+    let entry = |sample: Element, text: &str| {
+        let svg = Element::new("svg").set("viewBox", &format!("0 -8 {SAMPLE} 16"));
+        Element::new("span").with(svg.set("aria-hidden", "true").with(sample)).text(text)
     };
+    let signs = sign_samples().filter(|_| graph.has_signs());
+    let standings = STANDINGS.into_iter().filter(|_| has_truth);
     Element::new("p")
         .set("class", "legend")
-        .with(sample(EffectSign::Positive, "more of it, faster growth"))
-        .with(sample(EffectSign::Negative, "more of it, slower growth"))
-        .with(sample(EffectSign::Unknown, "depends on the state"))
+        .with_all(signs.map(|(sample, text)| entry(sample, text)))
+        .with_all(standings.map(|(one, text)| entry(line_sample(one, SAMPLE_WIDTH), text)))
 }
 
 fn table(graph: &GraphView) -> Element {
     let rows = |self_loops: bool| -> Vec<Element> {
-        let edges = graph.edges.iter().filter(|edge| edge.is_self_loop() == self_loops);
+        let edges = graph.links().filter(|edge| edge.is_self_loop() == self_loops);
         edges.take(MOST_ROWS).map(|edge| table_row(graph, edge)).collect()
     };
     let header = table_header(graph);
@@ -241,53 +221,80 @@ fn table(graph: &GraphView) -> Element {
             out.push(Element::new("details").with(title).with(fill(rows)));
         }
     }
+    if graph.edges.iter().all(|edge| edge.effect.is_none()) {
+        return out;
+    }
     let below = Element::new("p").set("class", "faint").text(
-        "Effect: mean change of the target's rate per unit of the source, in your units. In deviations: the same \
+        "Effect: mean change of the target's rate per unit of the source, in your units; within a step, change of the \
+         target per change of the source. 90 %: where the effect lies with that probability, if the edge exists. In deviations: the effect \
          for standardised variables, to compare edges with each other. Seeds differ by: deviation of the log-odds over fits with other random numbers.",
     );
     out.with(below)
+}
+
+/// One column of numbers: its name, and what an edge has in it.
+type NumberColumn = (&'static str, fn(&EdgeView) -> Option<String>);
+
+/// The columns of numbers that any edge fills.
+fn number_columns(graph: &GraphView) -> Vec<NumberColumn> {
+    let all: [NumberColumn; 7] = [
+        ("kind", kind_text),
+        ("effect", |edge| edge.effect.map(super::signed)),
+        ("90 %", |edge| {
+            edge.interval
+                .map(|[low, high]| format!("{} to {}", super::signed(low), super::signed(high)))
+        }),
+        ("in deviations", |edge| edge.strength.map(super::signed)),
+        ("seeds differ by", |edge| (edge.disagreement > 0.0).then(|| short(edge.disagreement))),
+        ("within a step", |edge| edge.instantaneous.map(probability)),
+        ("lagged; within a step", |edge| {
+            let parts = edge.parts?.map(super::signed);
+            Some(parts.join("; "))
+        }),
+    ];
+    let is_used = |(_, of): &NumberColumn| graph.edges.iter().any(|edge| of(edge).is_some());
+    all.into_iter().filter(is_used).collect()
+}
+
+/// What carries an edge, where that is not the drift alone.
+fn kind_text(edge: &EdgeView) -> Option<String> {
+    let text = match edge.kind {
+        LinkKind::Lagged | LinkKind::Mirrored => return None,
+        LinkKind::WithinStep => "within a step",
+        LinkKind::Undirected => "within a step, either way",
+        LinkKind::Both => "lagged and within a step",
+    };
+    Some(text.to_owned())
 }
 
 fn table_header(graph: &GraphView) -> Element {
     let head = |text: &str, class: &str| {
         Element::new("th").set("scope", "col").set("class", class).text(text)
     };
-    let mut header = Element::new("tr")
-        .with(head("source", ""))
-        .with(head("target", ""))
-        .with(head("probability", "bar"))
-        .with(head("effect", "number"))
-        .with(head("in deviations", "number"));
-    if graph.edges.iter().any(|edge| edge.disagreement > 0.0) {
-        header = header.with(head("seeds differ by", "number"));
-    }
-    if graph.edges.iter().any(|edge| edge.instantaneous.is_some()) {
-        header = header.with(head("within a step", "number"));
-    }
-    header
+    Element::new("tr")
+        .with_all([head("source", ""), head("target", ""), head(graph.score_name(), "bar")])
+        .with_all(number_columns(graph).into_iter().map(|(name, _)| head(name, "number")))
 }
 
 fn table_row(graph: &GraphView, edge: &EdgeView) -> Element {
-    let number = |text: String| Element::new("td").set("class", "number").text(&text);
-    let share = format!("--share:{:.3}", edge.probability);
-    let bar = Element::new("td").set("class", "bar").with(
-        Element::new("span")
-            .set("class", "meter")
-            .set("style", &share)
-            .with(Element::new("b").text(&probability(edge.probability))),
-    );
-    let mut row = Element::new("tr")
-        .set("class", sign_class(edge.sign))
-        .with(Element::new("td").set("class", "variable").text(&graph.variables[edge.source]))
-        .with(Element::new("td").set("class", "variable").text(&graph.variables[edge.target]))
-        .with(bar)
-        .with(number(super::signed(edge.effect)))
-        .with(number(super::signed(edge.strength)));
-    if graph.edges.iter().any(|edge| edge.disagreement > 0.0) {
-        row = row.with(number(super::short(edge.disagreement)));
-    }
-    if graph.edges.iter().any(|edge| edge.instantaneous.is_some()) {
-        row = row.with(number(edge.instantaneous.map_or_else(|| "–".to_owned(), probability)));
-    }
-    row
+    let meter = Element::new("span")
+        .set("class", "meter")
+        .set("style", &format!("--share:{:.3}", edge.probability))
+        .with(Element::new("b").text(&value_text(graph, edge.probability)));
+    let end = |idx: usize| Element::new("td").set("class", "variable").text(&graph.variables[idx]);
+    let numbers = number_columns(graph).into_iter().map(|(_, of)| {
+        let text = of(edge).unwrap_or_else(|| "–".to_owned());
+        Element::new("td").set("class", "number").text(&text)
+    });
+    Element::new("tr")
+        .set("class", sign_class(graph.has_signs().then_some(edge.sign)))
+        .with_all([end(edge.source), end(edge.target)])
+        .with(Element::new("td").set("class", "bar").with(meter))
+        .with_all(numbers)
+}
+
+/// A name at the start of a label.
+fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

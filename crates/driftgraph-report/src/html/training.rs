@@ -1,8 +1,9 @@
 //! How the fit went: its curves, what was tried, and what was done to keep it sound.
 
+use driftgraph_text::count;
+
 use super::chart::{Chart, Layer};
 use super::{plain_table, section, short, signed};
-use crate::prose::count;
 use crate::svg::element::Element;
 use crate::view::{Column, TrainingView};
 

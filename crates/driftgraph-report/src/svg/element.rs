@@ -1,5 +1,7 @@
 //! SVG and HTML elements as text: the only place where names are escaped and numbers are written.
 
+use driftgraph_text::escaped;
+
 /// Elements that end where they start; any other needs a closing tag in HTML.
 const WITHOUT_CONTENT: [&str; 12] = [
     "path", "rect", "circle", "line", "polyline", "polygon", "use", "input", "meta", "br", "hr",
@@ -69,11 +71,6 @@ impl Element {
         children.into_iter().fold(self, Self::with)
     }
 
-    /// What is inside, without the element itself.
-    pub(crate) fn into_content(self) -> String {
-        self.content
-    }
-
     pub(crate) fn into_svg(self) -> String {
         let mut out = String::new();
         self.write_into(&mut out);
@@ -120,38 +117,9 @@ fn number(value: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Text for XML content and attributes; characters that XML forbids become U+FFFD.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            '\u{FFFE}' | '\u{FFFF}' => out.push('\u{FFFD}'),
-            other if other.is_control() => out.push('\u{FFFD}'),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn markup_in_names_is_shown_and_not_obeyed() {
-        assert_eq!(
-            escaped("<script>\"a\" & 'b'</script>"),
-            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;"
-        );
-        assert_eq!(escaped("naïve 🧬 名前"), "naïve 🧬 名前");
-        assert_eq!(escaped("a\0b\u{1b}c\nd\u{FFFF}"), "a\u{FFFD}b\u{FFFD}c d\u{FFFD}");
-    }
 
     #[test]
     fn numbers_are_short() {

@@ -1,17 +1,18 @@
-//! The learned graph as nodes and arrows: width is the score, colour the sign of the effect.
+//! The learned graph as nodes and arrows, drawn once for SVG files, the report and the page.
 
-mod circle;
-mod curve;
-mod nodes;
+pub(crate) mod arrow;
+pub(crate) mod layout;
 
-use super::colour;
 use super::element::{Element, PathData};
 use super::legend::{Legend, SAMPLE};
-use super::page::{MARGIN, Words, sheet};
+use super::page::{MARGIN, Words, sheet, style};
 use crate::{EffectSign, LearnedEdges, ReportError};
-use circle::Circle;
-use curve::{Arrow, Point};
-use nodes::Labels;
+use arrow::{Arrow, Node, line_width};
+use layout::{HALF_HEIGHT, LOOP_ROOM, half_width, node_positions, node_text};
+
+/// Width of the line of a known edge that was not selected, and of the samples in a legend.
+const MISSED_WIDTH: f64 = 1.4;
+pub(crate) const SAMPLE_WIDTH: f64 = 2.0;
 
 /// What a picture of a graph shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,50 +32,9 @@ pub enum EdgeSelection {
     Strongest(usize),
 }
 
-/// Draws the selected edges as arrows between nodes on a circle.
-///
-/// Where the truth is known, correct edges are solid, false ones dashed, and true edges that were
-/// not selected are thin, grey and dotted.
-pub fn graph_svg(edges: &LearnedEdges, options: &GraphOptions) -> Result<String, ReportError> {
-    edges.check()?;
-    let drawn = drawn_edges(edges, options.selection)?;
-    let words = words(edges, options, &drawn);
-    let mut circle = Circle::new(edges.n_variables(), nodes::fit_inside(edges.names));
-    let has_loops = drawn.iter().any(|edge| edge.source == edge.target);
-    let labels = Labels::new(&circle, edges.names, has_loops);
-    let legend = legend(edges, &circle, &drawn);
-    let reach = labels.extent(&circle, has_loops);
-    let top = words.height() + MARGIN;
-    let tallest = legend.height().max(reach.top + reach.bottom);
-    // A graph lower than its legend stands at half the height of it.
-    let above = 0.5 * (tallest - reach.top - reach.bottom);
-    circle.centre = Point { x: MARGIN + reach.left, y: top + above + reach.top };
-    let legend_x = circle.centre.x + reach.right + 30.0;
-
-    let size = (legend_x + legend.width() + MARGIN, top + tallest + MARGIN);
-    let mut svg = sheet(size.0, size.1, &words);
-    let opacity = opacity(drawn.len());
-    let mut lines = Element::new("g").set("class", "edges");
-    for edge in &drawn {
-        lines.push(edge_element(edges, &circle, edge, opacity));
-    }
-    svg.push(lines);
-    svg.push(labels.draw(&circle, edges.names));
-    svg.push(legend.draw(legend_x, top));
-    Ok(svg.into_svg())
-}
-
-/// One arrow of the picture.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct DrawnEdge {
-    source: usize,
-    target: usize,
-    standing: Standing,
-}
-
 /// How an edge compares with the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+pub(crate) enum Standing {
     /// Selected; the truth is not known.
     Learned,
     /// Selected and true.
@@ -83,6 +43,202 @@ enum Standing {
     False,
     /// True, but not selected.
     Missed,
+}
+
+impl Standing {
+    /// Of a selected edge.
+    pub(crate) fn of_selected(is_true: Option<bool>) -> Self {
+        is_true.map_or(Self::Learned, |is_true| if is_true { Self::Correct } else { Self::False })
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Learned => "",
+            Self::Correct => ", known",
+            Self::False => ", not known",
+            Self::Missed => ", known but not selected",
+        }
+    }
+}
+
+/// One arrow of a picture.
+#[derive(Debug, Clone)]
+pub(crate) struct DrawnEdge {
+    pub(crate) source: usize,
+    pub(crate) target: usize,
+    /// The score between 0 and 1.
+    pub(crate) share: f64,
+    /// The score as it is told.
+    pub(crate) value: String,
+    /// The sign, where the method gives any.
+    pub(crate) sign: Option<EffectSign>,
+    /// Whether it is a line without a head.
+    pub(crate) is_undirected: bool,
+    pub(crate) standing: Standing,
+    /// Its position in the list that scripts have.
+    pub(crate) listed: Option<usize>,
+}
+
+/// Edges and nodes, and the width and height they take from the corner on.
+pub(crate) struct Drawing {
+    pub(crate) content: [Element; 2],
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+/// Draws nodes at their places and arrows between them, the last on top.
+///
+/// Width is the score, colour and head the sign. False edges are dashed and missed ones dotted.
+pub(crate) fn draw(names: &[String], positions: &[[f64; 2]], edges: &[DrawnEdge]) -> Drawing {
+    let nodes: Vec<Node> = (names.iter().zip(positions))
+        .map(|(name, &[x, y])| Node { x, y, half_width: half_width(name) })
+        .collect();
+    let most = |of: &dyn Fn(&Node) -> f64| nodes.iter().map(of).fold(0.0, f64::max);
+    let width = most(&|node| node.x + node.half_width) + 12.0;
+    let height = most(&|node| node.y) + HALF_HEIGHT + LOOP_ROOM;
+    let lines = edges.iter().map(|edge| {
+        let (from, to) = (nodes[edge.source], nodes[edge.target]);
+        let line = edge.width();
+        let arrow = if edge.source == edge.target {
+            arrow::self_loop(from, 2.0 * from.y <= height, line, edge.sign)
+        } else if edge.is_undirected {
+            arrow::link(from, to)
+        } else {
+            arrow::between(from, to, line, edge.sign)
+        };
+        edge.element(names, arrow)
+    });
+    let discs = names.iter().zip(&nodes).enumerate();
+    let discs = discs.map(|(idx, (name, node))| node_element(idx, name, *node));
+    let group = |class| Element::new("g").set("class", class);
+    let content = [group("edges").with_all(lines), group("nodes").with_all(discs)];
+    Drawing { content, width, height }
+}
+
+impl DrawnEdge {
+    fn width(&self) -> f64 {
+        if self.standing == Standing::Missed { MISSED_WIDTH } else { line_width(self.share) }
+    }
+
+    fn element(&self, names: &[String], arrow: Arrow) -> Element {
+        let sign = match (self.standing, self.sign) {
+            (Standing::Missed, _) | (_, None) => String::new(),
+            (_, Some(sign)) => format!(", {} effect", sign_name(sign)),
+        };
+        let (source, target) = (&names[self.source], &names[self.target]);
+        let between = if self.is_undirected { "—" } else { "→" };
+        let tooltip =
+            format!("{source} {between} {target}: {}{sign}{}", self.value, self.standing.words());
+        let mut group = Element::new("g").set("class", &edge_class(self.sign, self.standing));
+        if let Some(listed) = self.listed {
+            group = group.set("data-edge", &listed.to_string());
+        }
+        arrow_in(group.tooltip(&tooltip), arrow, self.width())
+    }
+}
+
+fn arrow_in(group: Element, arrow: Arrow, width: f64) -> Element {
+    let line = arrow.line.into_element().set("class", "line").at("stroke-width", width);
+    group.with(line).with(arrow.head.into_element().set("class", "head"))
+}
+
+fn edge_class(sign: Option<EffectSign>, standing: Standing) -> String {
+    let standing = match standing {
+        Standing::Learned | Standing::Correct => "",
+        Standing::False => " false",
+        Standing::Missed => " missed",
+    };
+    format!("edge {}{standing}", sign_class(sign))
+}
+
+/// The class that has the colour of a sign.
+pub(crate) fn sign_class(sign: Option<EffectSign>) -> &'static str {
+    match sign {
+        Some(EffectSign::Positive) => "more",
+        Some(EffectSign::Negative) => "less",
+        Some(EffectSign::Unknown) => "mixed",
+        None => "plain",
+    }
+}
+
+fn sign_name(sign: EffectSign) -> &'static str {
+    match sign {
+        EffectSign::Positive => "positive",
+        EffectSign::Negative => "negative",
+        EffectSign::Unknown => "unknown",
+    }
+}
+
+fn node_element(idx: usize, name: &str, node: Node) -> Element {
+    let disc = Element::new("rect").place(&[
+        ("x", -node.half_width),
+        ("y", -HALF_HEIGHT),
+        ("width", 2.0 * node.half_width),
+        ("height", 2.0 * HALF_HEIGHT),
+        ("rx", HALF_HEIGHT),
+    ]);
+    let text = Element::new("text").set("y", "4.5").set("text-anchor", "middle");
+    Element::new("g")
+        .set("class", "node")
+        .set("data-node", &idx.to_string())
+        .set("transform", &format!("translate({} {})", node.x, node.y))
+        .tooltip(name)
+        .with(disc)
+        .with(text.text(&node_text(name)))
+}
+
+/// What the heads and colours mean.
+pub(crate) const SIGN_MEANINGS: [(EffectSign, &str); 3] = [
+    (EffectSign::Positive, "more of it, faster growth"),
+    (EffectSign::Negative, "more of it, slower growth"),
+    (EffectSign::Unknown, "depends on the state"),
+];
+
+/// Samples of all signs for a legend, from x = 0 to [`SAMPLE`] around y = 0.
+pub(crate) fn sign_samples() -> impl Iterator<Item = (Element, &'static str)> {
+    SIGN_MEANINGS.into_iter().map(|(sign, text)| {
+        let group = Element::new("g").set("class", &edge_class(Some(sign), Standing::Learned));
+        let arrow = arrow::level(SAMPLE, SAMPLE_WIDTH, Some(sign));
+        (arrow_in(group, arrow, SAMPLE_WIDTH), text)
+    })
+}
+
+/// What lines say about the truth, and the sample of each.
+pub(crate) const STANDINGS: [(Standing, &str); 3] = [
+    (Standing::Correct, "known"),
+    (Standing::False, "not known"),
+    (Standing::Missed, "known, not selected"),
+];
+
+/// A sample of a line alone.
+pub(crate) fn line_sample(standing: Standing, width: f64) -> Element {
+    let class = edge_class(Some(EffectSign::Unknown), standing);
+    let line = PathData::default().then('M', &[0.0, 0.0]).then('H', &[SAMPLE]);
+    let line = line.into_element().set("class", "line").at("stroke-width", width);
+    Element::new("g").set("class", &class).with(line)
+}
+
+/// Draws the selected edges as arrows between nodes, ready to be written to a file.
+///
+/// Where the truth is known, correct edges are solid, false ones dashed, and true edges that were
+/// not selected are thin, grey and dotted.
+pub fn graph_svg(edges: &LearnedEdges, options: &GraphOptions) -> Result<String, ReportError> {
+    edges.check()?;
+    let drawn = drawn_edges(edges, options.selection)?;
+    let words = words(edges, options, &drawn);
+    let selected = drawn.iter().filter(|edge| edge.standing != Standing::Missed);
+    let ends: Vec<_> = selected.map(|edge| (edge.source, edge.target)).collect();
+    let drawing = draw(edges.names, &node_positions(edges.names, &ends), &drawn);
+    let legend = legend(edges, &drawn);
+    let (top, legend_x) = (words.height(), MARGIN + drawing.width + 14.0);
+    let height = drawing.height.max(legend.height() + LOOP_ROOM);
+    // A graph lower than its legend stands at half the height of it.
+    let shift = format!("translate({MARGIN} {:.2})", top + 0.5 * (height - drawing.height));
+    let mut svg = sheet(legend_x + legend.width() + MARGIN, top + height, &words);
+    svg.push(style());
+    svg.push(Element::new("g").set("transform", &shift).with_all(drawing.content));
+    svg.push(legend.draw(legend_x, top + LOOP_ROOM));
+    Ok(svg.into_svg())
 }
 
 /// Missed edges first, then the selected ones from weak to strong, so that strong ones lie on top.
@@ -104,143 +260,47 @@ fn drawn_edges(
     for &idx in &ranked {
         selected[idx] = true;
     }
-    let drawn = |idx: usize, standing| DrawnEdge { source: idx / n, target: idx % n, standing };
-    let mut out: Vec<DrawnEdge> = (0..n * n)
-        .filter(|&idx| !selected[idx] && edges.truth.is_some_and(|truth| truth[idx]))
-        .map(|idx| drawn(idx, Standing::Missed))
-        .collect();
-    out.extend(ranked.into_iter().rev().map(|idx| {
-        let standing = match edges.truth {
-            None => Standing::Learned,
-            Some(truth) if truth[idx] => Standing::Correct,
-            Some(_) => Standing::False,
-        };
-        drawn(idx, standing)
-    }));
-    Ok(out)
-}
-
-/// Solid for few edges, lighter for many, so that crossings stay readable.
-fn opacity(n_edges: usize) -> f64 {
-    (9.0 / (n_edges as f64).max(1.0).sqrt()).clamp(0.4, 0.9)
-}
-
-fn edge_element(edges: &LearnedEdges, circle: &Circle, edge: &DrawnEdge, opacity: f64) -> Element {
-    let &DrawnEdge { source, target, standing } = edge;
-    let name = edges.edge_name(source, target);
-    let score = edges.score_text(edges.score(source, target));
-    let sign = edges.sign(source, target);
-    let group = Element::new("g");
-    if standing == Standing::Missed {
-        let width = circle.widths.0.max(1.0);
-        let arrow = Arrow::new(circle, source, target, width);
-        let style = Style { colour: MISSED, opacity: 1.0, dashes: Some(dotted(width)) };
-        let tooltip = format!("{name}: true but not selected, {score}");
-        return style.dress(
-            group.set("class", "missed").tooltip(&tooltip),
-            arrow.line(),
-            arrow.head(),
-        );
-    }
-    let width = circle.line_width(edges.fraction(source, target));
-    let arrow = Arrow::new(circle, source, target, width);
-    let sign_words = edges.signs.map_or(String::new(), |_| format!(", {} effect", sign_name(sign)));
-    let verdict = match standing {
-        Standing::Correct => ", correct",
-        Standing::False => ", not in the truth",
-        Standing::Learned | Standing::Missed => "",
+    let is_undirected = |idx: usize| edges.undirected.is_some_and(|all| all[idx]);
+    let back = |idx: usize| (idx % n) * n + idx / n;
+    let is_true = |idx: usize| {
+        edges.truth.map(|truth| truth[idx] || (is_undirected(idx) && truth[back(idx)]))
     };
-    let tooltip = format!("{name}: {score}{sign_words}{verdict}");
-    let dashes = (standing == Standing::False).then(|| dashed(width));
-    let style = Style { colour: sign_colour(sign), opacity, dashes };
-    style.dress(group.set("class", "edge").tooltip(&tooltip), arrow.line(), arrow.head())
-}
-
-/// Colour of true edges that were not selected.
-const MISSED: &str = "#8c959f";
-
-/// How a line and its head are drawn.
-#[derive(Debug, Clone)]
-struct Style {
-    colour: &'static str,
-    opacity: f64,
-    dashes: Option<String>,
-}
-
-impl Style {
-    fn dress(&self, group: Element, line: Element, head: Element) -> Element {
-        let mut line = line.set("stroke", self.colour);
-        if let Some(dashes) = &self.dashes {
-            line = line.set("stroke-dasharray", dashes);
-        }
-        let group = if self.opacity < 1.0 { group.at("opacity", self.opacity) } else { group };
-        group.with(line).with(head.set("fill", self.colour))
+    // A link without a direction covers both.
+    for &idx in ranked.iter().filter(|&&idx| is_undirected(idx)) {
+        selected[back(idx)] = true;
     }
-
-    /// A straight piece of the line for the legend.
-    fn sample(&self, width: f64) -> Element {
-        let line = PathData::default().then('M', &[0.0, 0.0]).then('h', &[SAMPLE]);
-        let line = line.into_element().at("stroke-width", width).set("stroke", self.colour);
-        match &self.dashes {
-            None => line,
-            Some(dashes) => line.set("stroke-dasharray", dashes),
-        }
-    }
+    let drawn = |idx: usize, standing| DrawnEdge {
+        source: idx / n,
+        target: idx % n,
+        share: edges.scores[idx] / edges.full_scale,
+        value: edges.score_text(edges.scores[idx]),
+        sign: edges.signs.map(|signs| signs[idx]),
+        is_undirected: is_undirected(idx),
+        standing,
+        listed: None,
+    };
+    let missed = (0..n * n).filter(|&idx| !selected[idx] && is_true(idx) == Some(true));
+    let missed = missed.map(|idx| drawn(idx, Standing::Missed));
+    let found = ranked.into_iter().rev();
+    Ok(missed.chain(found.map(|idx| drawn(idx, Standing::of_selected(is_true(idx))))).collect())
 }
 
-/// Long enough to be told from dots at any width.
-fn dashed(width: f64) -> String {
-    format!("{:.2} {:.2}", 3.0 + 1.6 * width, 2.0 + 1.1 * width)
-}
-
-fn dotted(width: f64) -> String {
-    format!("{:.2} {:.2}", 1.2 * width, 1.2 + 1.4 * width)
-}
-
-fn sign_colour(sign: EffectSign) -> &'static str {
-    match sign {
-        EffectSign::Positive => colour::POSITIVE,
-        EffectSign::Negative => colour::NEGATIVE,
-        EffectSign::Unknown => colour::UNKNOWN,
-    }
-}
-
-fn sign_name(sign: EffectSign) -> &'static str {
-    match sign {
-        EffectSign::Positive => "positive",
-        EffectSign::Negative => "negative",
-        EffectSign::Unknown => "unknown",
-    }
-}
-
-fn legend(edges: &LearnedEdges, circle: &Circle, drawn: &[DrawnEdge]) -> Legend {
+fn legend(edges: &LearnedEdges, drawn: &[DrawnEdge]) -> Legend {
     let mut legend = Legend::default();
-    let plain = |colour| Style { colour, opacity: 1.0, dashes: None };
     legend.heading(edges.score_name);
-    for fraction in [1.0, 0.5] {
-        let sample = plain(colour::UNKNOWN).sample(circle.line_width(fraction));
-        legend.entry(sample, &edges.score_text(fraction * edges.full_scale));
+    for share in [1.0, 0.5] {
+        let line = line_sample(Standing::Learned, line_width(share));
+        legend.entry(line, &edges.score_text(share * edges.full_scale));
     }
     if edges.signs.is_some() {
         legend.heading("effect of source on target");
-        let occurs = |sign| drawn.iter().any(|edge| edges.sign(edge.source, edge.target) == sign);
-        for sign in [EffectSign::Positive, EffectSign::Negative, EffectSign::Unknown] {
-            if sign != EffectSign::Unknown || occurs(sign) {
-                legend.entry(plain(sign_colour(sign)).sample(2.5), sign_name(sign));
-            }
-        }
+        sign_samples().for_each(|(sample, text)| legend.entry(sample, text));
     }
     if edges.truth.is_some() {
-        legend.heading("compared with the truth");
-        let count = |standing| drawn.iter().filter(|edge| edge.standing == standing).count();
-        let kinds = [
-            (Standing::Correct, "correct", colour::UNKNOWN, None, 2.5),
-            (Standing::False, "false", colour::UNKNOWN, Some(dashed(2.5)), 2.5),
-            (Standing::Missed, "missed", MISSED, Some(dotted(1.5)), 1.5),
-        ];
-        for (standing, name, colour, dashes, width) in kinds {
-            let sample = Style { colour, opacity: 1.0, dashes }.sample(width);
-            legend.entry(sample, &format!("{name} ({})", count(standing)));
+        legend.heading("compared with known edges");
+        for (standing, text) in STANDINGS {
+            let number = drawn.iter().filter(|edge| edge.standing == standing).count();
+            legend.entry(line_sample(standing, SAMPLE_WIDTH), &format!("{text} ({number})"));
         }
     }
     legend

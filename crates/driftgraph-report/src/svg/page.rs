@@ -3,6 +3,7 @@
 use super::colour;
 use super::element::Element;
 use super::text::{Anchor, coloured_label, label, shortened, text_width};
+use crate::html::{PAGE_STYLES, PICTURE_STYLES};
 
 /// Space around everything.
 pub(crate) const MARGIN: f64 = 16.0;
@@ -60,6 +61,18 @@ pub(crate) fn sheet(width: f64, height: f64, words: &Words) -> Element {
     let place = (MARGIN, y + 0.5 * SUBTITLE_FONT);
     svg.push(faint_label(place, Anchor::Start).text(&words.subtitle));
     svg
+}
+
+/// The styles of graphs and heat maps as the report has them by day, for a file that stands alone.
+///
+/// Colours are put in for their names, which programs other than browsers do not know.
+pub(crate) fn style() -> Element {
+    let named = PAGE_STYLES.split("--").filter_map(|part| part.split_once(": "));
+    let text = named.fold(PICTURE_STYLES.to_owned(), |text, (name, rest)| {
+        // The first value of a name is the one by day.
+        text.replace(&format!("var(--{name})"), rest.split(';').next().unwrap_or_default())
+    });
+    Element::new("style").markup(&text)
 }
 
 /// An empty line of text that explains others.

@@ -3,9 +3,6 @@
 use super::colour;
 use super::element::Element;
 
-/// Longest name of a variable as shown, in ems; the whole one is in its tooltip.
-pub(crate) const LABEL_EMS: f64 = 15.0;
-
 /// Which end of a text stands at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {

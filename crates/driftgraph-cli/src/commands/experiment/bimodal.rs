@@ -4,35 +4,29 @@
 //! dynamics. The picture shows the data beside new paths of what each method learned.
 
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
-use std::time::Instant;
 
-use driftgraph_baselines::{OdeMean, OdeMeanSettings};
-use driftgraph_core::fitted::model::FittedModel;
+use anyhow::Context;
+use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start};
 use driftgraph_core::process::brownian::BrownianIncrements;
 use driftgraph_core::process::sde::DiagonalSde;
 use driftgraph_core::process::solver::{Scheme, integrate};
-use driftgraph_core::train::fit::fit;
-use driftgraph_core::train::observer::{FitObserver, StepReport};
-use driftgraph_core::train::select::{SelectEvent, fit_selected};
-use driftgraph_core::train::trainer::Trainer;
+use driftgraph_core::train::progress::Silent;
 use driftgraph_core::{SeriesSet, TimeGrid};
-use driftgraph_data::fingerprint;
+use driftgraph_data::run_folder::Run;
+use driftgraph_methods::FitPlan;
 use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
-use driftgraph_run::plan::PlannedPosterior;
-use driftgraph_systems::{Recipe, generate, registry};
-use serde::{Deserialize, Serialize};
+use driftgraph_systems::{Generated, Recipe, generate, registry};
 use serde_json::{Value, json};
 
-use super::cell::{CellInput, Spent, Store};
-use super::origin::{heading, made_by, program};
+use super::cell::{Cost, Found, Store, Task};
+use super::origin::{heading, made_by};
+use super::pace::CellProgress;
+use super::plan::{BRIDGE, SIMULATED};
+use super::sample::Sample;
 use super::table::{Spread, shown};
-use super::work::resolve_line;
 use crate::args::ExperimentArgs;
-use crate::cpu_time::cpu_seconds;
 use crate::printer;
-use crate::progress::interrupted;
 
 const DIFFUSION: f64 = 0.01;
 const N_SERIES: usize = 100;
@@ -43,64 +37,43 @@ const N_PATHS: usize = 1000;
 /// Paths that are drawn.
 const N_DRAWN: usize = 60;
 
-/// What is compared, in the order of the picture.
-const METHODS: [Learner; 3] = [Learner::OdeMean, Learner::Simulated, Learner::Bridge];
+/// A neural ODE by least squares.
+const ODE_MEAN: &str = "ode-mean";
+/// What is compared, in the order of the picture, with its title there.
+const METHODS: [(&str, &str); 3] = [
+    (ODE_MEAN, "Neural ODE: mean path, true noise"),
+    (SIMULATED, "SCOTCH, simulated posterior"),
+    (BRIDGE, "SCOTCH, bridge posterior (default)"),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Learner {
-    /// A neural ODE by least squares.
-    OdeMean,
-    /// The paper's posterior.
-    Simulated,
-    /// Our default.
-    Bridge,
+fn plan(method: &str, seed: u64, quick: bool) -> anyhow::Result<FitPlan> {
+    let mut settings = match method {
+        ODE_MEAN => json!({
+            "hidden_size": 32, "steps": 2000, "learning_rate": 0.003, "step_size": ODE_STEP,
+        }),
+        SIMULATED => json!({
+            "learning_rate": 0.01, "warmup_steps": 20, "kl_warmup_steps": 300, "sparsity": 5,
+            "time_unit": "as-given", "step_size": 0.1, "embedding_size": 8, "node_width": 32,
+            "hidden_size": 32, "context_size": 16, "steps": 2000,
+        }),
+        _ => json!({}),
+    };
+    if quick {
+        settings["steps"] = if method == ODE_MEAN { 20 } else { 3 }.into();
+    }
+    settings["seed"] = seed.into();
+    Ok(FitPlan::named(method)?.with(settings.as_object().cloned().unwrap_or_default())?)
 }
 
-impl Learner {
-    fn word(self) -> &'static str {
-        match self {
-            Self::OdeMean => "ode-mean",
-            Self::Simulated => "simulated",
-            Self::Bridge => "bridge",
-        }
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::OdeMean => "Neural ODE: mean path, true noise",
-            Self::Simulated => "SCOTCH, simulated posterior",
-            Self::Bridge => "SCOTCH, bridge posterior (default)",
-        }
-    }
-
-    /// The same fit as a command; an ODE has none.
-    fn command(self, seed: u64, quick: bool) -> Vec<String> {
-        let mut line = format!("driftgraph fit DATA --seed {seed}");
-        if self == Self::Simulated {
-            line.push_str(
-                " --preset simulated --learning-rate 0.01 --warmup-steps 20 --kl-warmup-steps 300 \
-                 --sparsity 5 --time-unit as-given --step-size 0.1 --embedding-size 8 \
-                 --node-width 32 --hidden-size 32 --context-size 16",
-            );
-        }
-        match (self, quick) {
-            (_, true) => line.push_str(" --steps 3"),
-            (Self::Simulated, false) => line.push_str(" --steps 2000"),
-            (_, false) => {}
-        }
-        line.split_whitespace().map(str::to_owned).collect()
-    }
-}
+/// Steps of the ODE's solver.
+const ODE_STEP: f64 = 0.05;
 
 /// What a method learned from the data of a seed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug)]
 struct Learned {
-    method: String,
+    method: &'static str,
     seed: u64,
-    driftgraph: String,
-    program: String,
-    settings: Value,
-    spent: Spent,
+    cost: Cost,
     /// Probability of the self edge; an ODE has none.
     self_edge: Option<f64>,
     /// Mean slope of the drift over the visited states; the truth is 1.
@@ -109,32 +82,33 @@ struct Learned {
     spread: f64,
     /// Share of new paths that end above 0.
     share_up: f64,
-    times: Vec<f64>,
-    /// The first of the new paths.
+    paths: NewPaths,
+}
+
+/// Paths from 0 at the times of the data.
+#[derive(Debug)]
+struct NewPaths {
     paths: Vec<Vec<f64>>,
     /// Of an ODE.
-    mean_path: Option<Vec<f64>>,
+    mean: Option<Vec<f64>>,
 }
 
 pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
     let n_seeds = args.seeds.unwrap_or(if args.quick { 1 } else { 5 });
     let mut all = Vec::new();
+    let mut first: Option<Sample> = None;
     for seed in 0..n_seeds {
-        let data = data(seed, args.quick)?;
-        for learner in METHODS {
-            let Some(learned) = find_or_learn(learner, seed, &data, args, store)? else {
-                anyhow::bail!("interrupted; the same command goes on from here");
-            };
-            all.push(learned);
+        let sample = data(seed, args.quick, store)?;
+        for (method, _) in METHODS {
+            let plan = plan(method, seed, args.quick)?;
+            all.push(learned(method, seed, &sample, &plan, store)?);
         }
+        first.get_or_insert(sample);
     }
-    store.write("bimodal.svg", &picture(&data(0, args.quick)?, &all[..METHODS.len()])?)?;
-    let text = format!(
-        "{}{}\n{}\n",
-        heading(args),
-        table(&all),
-        made_by(all.iter().map(|learned| learned.program.as_str()))
-    );
+    let first = first.context("there is at least one seed")?;
+    store.write("bimodal.svg", &picture(first.data(), &all[..METHODS.len()])?)?;
+    let programs = all.iter().map(|learned| learned.cost.program.as_str());
+    let text = format!("{}{}\n{}\n", heading(args), table(&all), made_by(programs));
     store.write("table.md", &text)?;
     store.write("table.csv", &csv(&all))?;
     if args.json {
@@ -147,119 +121,76 @@ pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn data(seed: u64, quick: bool) -> anyhow::Result<SeriesSet> {
+fn data(seed: u64, quick: bool, store: &Store) -> anyhow::Result<Sample> {
     let system = registry::build("bimodal", &[("noise", DIFFUSION)], seed)?;
     let n_series = if quick { 12 } else { N_SERIES };
     let recipe = Recipe { n_series, n_points: N_POINTS, ..Recipe::usual(system.as_ref(), seed) };
-    Ok(generate(system.as_ref(), &recipe)?.data)
+    let Generated { data, truth, .. } = generate(system.as_ref(), &recipe)?;
+    Sample::kept(&data, truth, &store.data_file("bimodal", seed))
 }
 
-fn find_or_learn(
-    learner: Learner,
+/// Fits, unless that was done before, and moves new paths by what was learned.
+fn learned(
+    method: &'static str,
     seed: u64,
-    data: &SeriesSet,
-    args: &ExperimentArgs,
+    sample: &Sample,
+    plan: &FitPlan,
     store: &Store,
-) -> anyhow::Result<Option<Learned>> {
-    let line = learner.command(seed, args.quick);
-    let ode = OdeMeanSettings {
-        hidden_size: 32,
-        steps: if args.quick { 20 } else { 2000 },
-        learning_rate: 0.003,
-        step_size: 0.05,
-        seed,
-    };
-    let settings = match learner {
-        Learner::OdeMean => json!({"ode": format!("{ode:?}")}),
-        _ => json!({"command": line.join(" ")}),
-    };
-    let input = CellInput {
-        experiment: "bimodal",
-        variant: "bimodal",
-        method: learner.word(),
-        seed,
-        fingerprint: &fingerprint(data),
-        settings: &settings,
-    };
-    let key = input.key();
-    if let Some(found) = store.find(&key)? {
-        return Ok(Some(found));
+) -> anyhow::Result<Learned> {
+    let (experiment, variant, self_edges) = ("bimodal", "bimodal", SelfEdges::Kept);
+    let task = Task { experiment, variant, method, seed, sample, plan, self_edges };
+    let found = store.run(&task, &CellProgress::new(format!("{method}, seed {seed}")))?;
+    let Found { run, cost, is_new, .. } =
+        found.context("interrupted; the same command goes on from here")?;
+    if is_new {
+        printer::note(&format!("{method}, seed {seed}: {:.1} s", cost.seconds));
     }
-    printer::note(&format!("{}, seed {seed}", learner.word()));
-    let (clock, cpu) = (Instant::now(), cpu_seconds());
-    let new = match learner {
-        Learner::OdeMean => of_ode(&ode, data)?,
-        _ => of_model(&line, seed, data)?,
-    };
-    if interrupted() {
-        return Ok(None);
-    }
-    let spent = Spent::since(clock, cpu);
-    let NewPaths { self_edge, slope, paths, mean_path } = new;
-    let times = data.series()[0].times().to_vec();
-    let ends: Vec<f64> = paths.iter().map(|path| path[path.len() - 1]).collect();
+    let data = sample.data();
+    let paths =
+        if method == ODE_MEAN { of_ode(plan, seed, data)? } else { of_model(&run, seed, data)? };
+    let ends: Vec<f64> = paths.paths.iter().map(|path| path[path.len() - 1]).collect();
     let data_ends: Vec<f64> =
         data.series().iter().map(|series| series.values()[series.values().len() - 1]).collect();
-    let learned = Learned {
-        method: learner.word().to_owned(),
+    let edge = &run.edges()[0];
+    Ok(Learned {
+        method,
         seed,
-        driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
-        program: program()?,
-        settings: settings.clone(),
-        spent,
-        self_edge,
-        slope,
+        cost,
+        self_edge: edge.probability,
+        slope: edge.effect.unwrap_or(0.0),
         spread: deviation(&ends) / deviation(&data_ends),
         share_up: ends.iter().filter(|end| **end > 0.0).count() as f64 / ends.len() as f64,
-        times,
-        paths: paths.into_iter().take(N_DRAWN).collect(),
-        mean_path,
-    };
-    store.keep_cell(&key, &learned)?;
-    Ok(Some(learned))
+        paths,
+    })
 }
 
-struct NewPaths {
-    self_edge: Option<f64>,
-    slope: f64,
-    paths: Vec<Vec<f64>>,
-    mean_path: Option<Vec<f64>>,
-}
-
-/// Fits the mean path, and moves new paths by its drift and the true noise, as the paper does.
-fn of_ode(settings: &OdeMeanSettings, data: &SeriesSet) -> anyhow::Result<NewPaths> {
-    let ode = OdeMean::fit(data, settings)?;
-    let times = data.series()[0].times();
-    let grid = TimeGrid::new(times, settings.step_size)?;
+/// Moves new paths by the drift of the mean path and the true noise, as the paper does.
+///
+/// A run keeps no process of this kind; to learn it again takes less than a second.
+fn of_ode(plan: &FitPlan, seed: u64, data: &SeriesSet) -> anyhow::Result<NewPaths> {
+    let process = plan.learn(data, &Silent)?.process.context("an ODE is a process")?;
+    let grid = TimeGrid::new(data.series()[0].times(), ODE_STEP)?;
     let paths = (0..N_PATHS as u64).map(|path| {
-        let mut increments = BrownianIncrements::new(settings.seed, path);
+        let mut increments = BrownianIncrements::new(seed, path);
         let fill = |step, dt, dw: &mut [f64]| increments.fill(step, dt, dw);
-        integrate(&WithNoise(&ode), Scheme::EulerMaruyama, &grid, &[0.0], fill)
+        integrate(&WithNoise(process.as_ref()), Scheme::EulerMaruyama, &grid, &[0.0], fill)
     });
     let paths = paths.collect::<Result<Vec<_>, _>>()?;
-    let drift = |x: f64| {
-        let mut out = [0.0];
-        ode.drift(&[x], &mut out);
-        out[0]
-    };
-    let visited: Vec<f64> =
-        data.series().iter().flat_map(|series| series.values().to_vec()).collect();
-    let slopes = visited.iter().map(|&x| (drift(x + 1e-4) - drift(x - 1e-4)) / 2e-4);
-    let slope = slopes.sum::<f64>() / visited.len() as f64;
-    let mean_path = Some(ode.path(times)?);
-    Ok(NewPaths { self_edge: None, slope, paths, mean_path })
+    let still = |_, _, dw: &mut [f64]| dw.fill(0.0);
+    let mean = integrate(process.as_ref(), Scheme::EulerMaruyama, &grid, &[0.0], still)?;
+    Ok(NewPaths { paths, mean: Some(mean) })
 }
 
 /// The drift of an ODE with the noise of the data's system.
-struct WithNoise<'a>(&'a OdeMean);
+struct WithNoise<'a>(&'a (dyn DiagonalSde + Send + Sync));
 
 impl DiagonalSde for WithNoise<'_> {
     fn n_variables(&self) -> usize {
         1
     }
 
-    fn drift(&self, _time: f64, state: &[f64], out: &mut [f64]) {
-        self.0.drift(state, out);
+    fn drift(&self, time: f64, state: &[f64], out: &mut [f64]) {
+        self.0.drift(time, state, out);
     }
 
     fn diffusion(&self, _time: f64, _state: &[f64], out: &mut [f64]) {
@@ -271,45 +202,15 @@ impl DiagonalSde for WithNoise<'_> {
     }
 }
 
-/// Fits one of the posteriors, and simulates the learned process.
-fn of_model(line: &[String], seed: u64, data: &SeriesSet) -> anyhow::Result<NewPaths> {
-    let words: Vec<&str> = line.iter().map(String::as_str).collect();
-    let model = match resolve_line(&words)? {
-        PlannedPosterior::Simulated(_, settings) => {
-            FittedModel::from_fit(fit(data, &settings, &mut UntilInterrupted)?, data)
-        }
-        PlannedPosterior::Bridge(plan) => {
-            let knowledge = plan.knowledge(data)?;
-            let observer = |_: &SelectEvent<'_>| until_interrupted();
-            let (_, ensemble) = fit_selected(data, &knowledge, &plan.settings, &observer)?;
-            FittedModel::from_ensemble(&ensemble, &knowledge, data)
-        }
-    };
+/// Simulates the learned process.
+fn of_model(run: &Run, seed: u64, data: &SeriesSet) -> anyhow::Result<NewPaths> {
     let times = data.series()[0].times().to_vec();
     let n_times = times.len();
     let start = Start::Values(vec![0.0]);
     let settings =
         SimulateSettings { n_paths: N_PATHS, start, seed, ..SimulateSettings::new(times) };
-    let paths = model.simulate(&settings, Some(data), &|_| ())?;
-    let edge = &model.edges()[0];
-    Ok(NewPaths {
-        self_edge: edge.probability,
-        slope: edge.effect.unwrap_or(0.0),
-        paths: paths.states.chunks(n_times).map(<[f64]>::to_vec).collect(),
-        mean_path: None,
-    })
-}
-
-fn until_interrupted() -> ControlFlow<()> {
-    if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
-
-struct UntilInterrupted;
-
-impl FitObserver for UntilInterrupted {
-    fn step(&mut self, _: &StepReport, _: &Trainer) -> ControlFlow<()> {
-        until_interrupted()
-    }
+    let paths = run.model()?.simulate(&settings, Some(data), &|_| ())?;
+    Ok(NewPaths { paths: paths.states.chunks(n_times).map(<[f64]>::to_vec).collect(), mean: None })
 }
 
 fn deviation(values: &[f64]) -> f64 {
@@ -321,6 +222,7 @@ fn picture(data: &SeriesSet, learned: &[Learned]) -> anyhow::Result<String> {
     let drawn = |times: &[f64], values: &[f64]| -> Vec<(f64, f64)> {
         times.iter().copied().zip(values.iter().copied()).collect()
     };
+    let times = data.series()[0].times();
     let mut panels = vec![Panel {
         name: format!("Data: dX = X dt + {DIFFUSION} dW"),
         paths: (data.series().iter().take(N_DRAWN))
@@ -329,17 +231,18 @@ fn picture(data: &SeriesSet, learned: &[Learned]) -> anyhow::Result<String> {
         paths_label: "single paths".to_owned(),
         ..Panel::default()
     }];
-    for (learner, learned) in METHODS.iter().zip(learned) {
-        let mean = learned.mean_path.iter().map(|path| Band {
+    for ((_, title), learned) in METHODS.iter().zip(learned) {
+        let NewPaths { paths, mean } = &learned.paths;
+        let mean = mean.iter().map(|path| Band {
             label: "Mean path of the ODE".to_owned(),
-            times: learned.times.clone(),
+            times: times.to_vec(),
             middle: path.clone(),
             ..Band::default()
         });
         panels.push(Panel {
-            name: learner.title().to_owned(),
+            name: (*title).to_owned(),
             bands: mean.collect(),
-            paths: learned.paths.iter().map(|path| drawn(&learned.times, path)).collect(),
+            paths: paths.iter().take(N_DRAWN).map(|path| drawn(times, path)).collect(),
             paths_label: "single paths".to_owned(),
             ..Panel::default()
         });
@@ -360,23 +263,21 @@ fn table(all: &[Learned]) -> String {
     let mut text = "| method | seeds | self edge | mean slope of the drift (truth: 1) | spread of new paths, relative to the data's | share that goes up | CPU s |\n\
                     | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
         .to_owned();
-    for learner in METHODS {
-        let own: Vec<&Learned> =
-            all.iter().filter(|learned| learned.method == learner.word()).collect();
+    for (method, _) in METHODS {
+        let own: Vec<&Learned> = all.iter().filter(|learned| learned.method == method).collect();
         let spread = |value: &dyn Fn(&Learned) -> Option<f64>| {
             let values: Vec<f64> = own.iter().filter_map(|learned| value(learned)).collect();
             shown(Spread::new(&values), own.len())
         };
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} |",
-            learner.word(),
+            "| {method} | {} | {} | {} | {} | {} | {} |",
             own.len(),
             spread(&|learned| learned.self_edge),
             spread(&|learned| Some(learned.slope)),
             spread(&|learned| Some(learned.spread)),
             spread(&|learned| Some(learned.share_up)),
-            spread(&|learned| learned.spent.cpu_seconds),
+            spread(&|learned| learned.cost.cpu_seconds),
         );
     }
     text
@@ -387,7 +288,7 @@ fn csv(all: &[Learned]) -> String {
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     for learned in all {
         let Learned { method, seed, slope, spread, share_up, .. } = learned;
-        let (self_edge, cpu) = (number(learned.self_edge), number(learned.spent.cpu_seconds));
+        let (self_edge, cpu) = (number(learned.self_edge), number(learned.cost.cpu_seconds));
         let _ = writeln!(text, "{method},{seed},{self_edge},{slope},{spread},{share_up},{cpu}");
     }
     text
@@ -401,6 +302,6 @@ fn without_paths(learned: &Learned) -> Value {
         "slope": learned.slope,
         "spread": learned.spread,
         "share_up": learned.share_up,
-        "cpu_seconds": learned.spent.cpu_seconds,
+        "cpu_seconds": learned.cost.cpu_seconds,
     })
 }

@@ -7,7 +7,7 @@ use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_report::{ReliabilityCurve, ReliabilityPoint, reliability_svg};
 use serde::Serialize;
 
-use super::cell::CellResult;
+use super::cell::Cell;
 
 /// The pairs of all systems under both conventions.
 #[derive(Debug, Serialize)]
@@ -18,7 +18,7 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    pub(super) fn new(cells: &[CellResult]) -> Self {
+    pub(super) fn new(cells: &[Cell]) -> Self {
         let all = |self_edges: SelfEdges| {
             let mut sum = Reliability::default();
             for cell in cells {

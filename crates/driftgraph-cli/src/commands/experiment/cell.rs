@@ -1,86 +1,284 @@
-//! One unit of work and its result, kept in a file so that it is never computed twice.
+//! One unit of work: a run folder like that of `fit`, never computed twice, and how well its edges match the truth.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use driftgraph_core::EdgeScores;
 use driftgraph_core::fitted::calibration::Reliability;
 use driftgraph_core::fitted::score::{GraphMetrics, MetricOptions, SelfEdges};
-use driftgraph_data::edges::write_edges;
+use driftgraph_core::train::progress::Progress;
+use driftgraph_core::train::select::Selection;
+use driftgraph_core::{CoreError, SignatureGraph};
+use driftgraph_data::ReadOptions;
+use driftgraph_data::record::{Ending, LogLine};
+use driftgraph_data::run_folder::{Run, RunFolder};
+use driftgraph_methods::{FitPlan, edge_probabilities, edge_scores};
+use driftgraph_run::{FitJob, JobError, Pace, Truth, fit_or_resume};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::work::{Bench, Found};
-use crate::args::Method;
+use super::origin::program;
+use super::plan::{SIMULATED, file_word};
+use super::sample::Sample;
+use crate::args::ExperimentArgs;
 use crate::commands::score::ranked_metrics;
 use crate::cpu_time::cpu_seconds;
 use crate::output::write_file;
+use crate::progress::interrupted;
 
 /// Changes whenever older results mean something else.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
-/// What decides the result of a cell; a change of any of it makes another cell.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct CellInput<'a> {
+/// What is to be computed; a change of any of it makes another cell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Task<'a> {
     pub(super) experiment: &'a str,
     pub(super) variant: &'a str,
+    /// The name in the table.
     pub(super) method: &'a str,
     pub(super) seed: u64,
-    /// Of data and truth.
-    pub(super) fingerprint: &'a str,
-    pub(super) settings: &'a Value,
+    pub(super) sample: &'a Sample,
+    pub(super) plan: &'a FitPlan,
+    /// Whether self edges count in the log.
+    pub(super) self_edges: SelfEdges,
 }
 
-impl CellInput<'_> {
-    /// The name of the cell's files: what people look for, then a hash of everything.
-    pub(super) fn key(&self) -> String {
-        let all = (FORMAT, env!("CARGO_PKG_VERSION"), self);
-        let text = serde_json::to_string(&all).expect("names and settings can be written");
-        let hash = blake3::hash(text.as_bytes()).to_hex();
-        let words = [self.experiment, self.variant, self.method].map(file_word);
-        format!("{}_seed{}_{}", words.join("_"), self.seed, &hash[..12])
+impl Task<'_> {
+    fn key(&self) -> String {
+        let settings = (self.plan.method().name(), self.plan.asked(), self.plan.settings());
+        let decides = (&self.sample.fingerprint, settings, self.self_edges);
+        cell_key([self.experiment, self.variant, self.method], self.seed, &decides)
     }
 }
 
-/// `p = 0.3` becomes `p0.3`: names without blanks need no quotes.
-fn file_word(name: &str) -> String {
-    name.chars().filter(|letter| letter.is_ascii_alphanumeric() || "-.".contains(*letter)).collect()
+/// The name of a cell's folder: what people look for, then a hash of everything that decides the result.
+pub(super) fn cell_key(names: [&str; 3], seed: u64, decides: &impl Serialize) -> String {
+    let all = (FORMAT, env!("CARGO_PKG_VERSION"), names, seed, decides);
+    let text = serde_json::to_string(&all).expect("names and settings can be written");
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    format!("{}_seed{seed}_{}", names.map(file_word).join("_"), &hash[..12])
 }
 
-/// What a method found, and how well it matches the truth.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct CellResult {
-    pub(super) key: String,
-    pub(super) experiment: String,
-    pub(super) variant: String,
-    pub(super) method: String,
-    pub(super) seed: u64,
-    /// Version of this program.
-    pub(super) driftgraph: String,
+/// What work has cost, over all its starts, and what did it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Cost {
     /// Hash of the program's file: two builds of one version may differ.
     pub(super) program: String,
     /// The same work as one command, for those who want to repeat it by hand.
     pub(super) command: String,
-    pub(super) settings: Value,
-    /// Hash of data and truth.
-    pub(super) fingerprint: String,
-    pub(super) n_series: usize,
-    pub(super) n_variables: usize,
-    pub(super) n_rows: usize,
-    pub(super) with_self_edges: Scores,
-    pub(super) without_self_edges: Scores,
+    /// By the clock.
     pub(super) seconds: f64,
     /// Of all threads; `None` where the system does not tell.
     pub(super) cpu_seconds: Option<f64>,
-    pub(super) details: Details,
 }
 
-impl CellResult {
+impl Cost {
+    /// Adds what was spent elsewhere or earlier.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.cpu_seconds = match (self.cpu_seconds, other.cpu_seconds) {
+            (Some(own), Some(other)) => Some(own + other),
+            (own, other) => own.or(other),
+        };
+    }
+}
+
+/// When something began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watch {
+    clock: Instant,
+    cpu: Option<f64>,
+}
+
+impl Watch {
+    pub(super) fn start() -> Self {
+        Self { clock: Instant::now(), cpu: cpu_seconds() }
+    }
+
+    pub(super) fn cost(self, program: &str, command: String) -> Cost {
+        let cpu_seconds = cpu_seconds().zip(self.cpu).map(|(end, start)| end - start);
+        let seconds = self.clock.elapsed().as_secs_f64();
+        Cost { program: program.to_owned(), command, seconds, cpu_seconds }
+    }
+}
+
+/// The run of a cell.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) run: Run,
+    pub(super) cost: Cost,
+    /// Whether anything was done for it now.
+    pub(super) is_new: bool,
+}
+
+/// The folder of an experiment.
+#[derive(Debug)]
+pub(super) struct Store {
+    folder: PathBuf,
+    pub(super) program: String,
+    /// Of the paper's training.
+    budget: Duration,
+}
+
+impl Store {
+    pub(super) fn create(args: &ExperimentArgs) -> anyhow::Result<Self> {
+        let cells = args.out.join("cells");
+        std::fs::create_dir_all(&cells)
+            .with_context(|| format!("cannot make the folder `{}`", cells.display()))?;
+        Ok(Self { folder: args.out.clone(), program: program()?, budget: args.budget })
+    }
+
+    /// Where the data of a variant and seed are kept.
+    pub(super) fn data_file(&self, variant: &str, seed: u64) -> PathBuf {
+        self.folder.join("data").join(format!("{}_seed{seed}.csv", file_word(variant)))
+    }
+
+    /// Writes one of the experiment's own files.
+    pub(super) fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        write_file(&self.folder.join(name), |out| out.write_all(text.as_bytes()))
+    }
+
+    /// What a cell has cost so far.
+    pub(super) fn find_cost<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let text = std::fs::read(self.cost_file(key)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    pub(super) fn keep_cost(&self, key: &str, cost: &impl Serialize) -> anyhow::Result<()> {
+        let file = self.cost_file(key);
+        let folder = file.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+        let text = serde_json::to_string_pretty(cost)?;
+        write_file(&file, |out| writeln!(out, "{text}"))
+    }
+
+    fn cost_file(&self, key: &str) -> PathBuf {
+        self.cell_folder(key).join("cost.json")
+    }
+
+    fn cell_folder(&self, key: &str) -> PathBuf {
+        self.folder.join("cells").join(key)
+    }
+
+    /// Finds the run of a cell, goes on with it, or makes it; `None` if the user asked to stop before it was complete.
+    pub(super) fn run(
+        &self,
+        task: &Task<'_>,
+        progress: &dyn Progress,
+    ) -> anyhow::Result<Option<Found>> {
+        let key = task.key();
+        let job = self.job(task, &key);
+        if let Some(run) = job.find()? {
+            let cost = self.find_cost(&key).unwrap_or_default();
+            return Ok(Some(Found { run, cost, is_new: false }));
+        }
+        let watch = Watch::start();
+        let run = match fit_or_resume(&job, progress) {
+            // What training had reached before it was not finite any more is a result, too.
+            Err(JobError::Diverged { saved: Some(folder), .. }) => Ok(Run::load(&folder)?),
+            other => other,
+        };
+        let command = task.plan.command(&job.loaded.files, &job.read_options);
+        let mut cost = watch.cost(&self.program, command);
+        if let Some(before) = self.find_cost(&key) {
+            cost.add(&before);
+        }
+        if job.folder.is_dir() {
+            self.keep_cost(&key, &cost)?;
+        }
+        if interrupted() {
+            return Ok(None);
+        }
+        Ok(Some(Found { run: run?, cost, is_new: true }))
+    }
+
+    fn job(&self, task: &Task<'_>, key: &str) -> FitJob {
+        let is_paper = task.plan.method().name() == SIMULATED;
+        let graph = task.sample.truth.clone();
+        FitJob {
+            loaded: task.sample.loaded.clone(),
+            read_options: ReadOptions::default(),
+            plan: task.plan.clone(),
+            folder: self.cell_folder(key),
+            replace: false,
+            truth: Some(Truth { graph, self_edges: task.self_edges }),
+            pace: Pace {
+                log_every: if is_paper { 25 } else { 50 },
+                time_budget: is_paper.then_some(self.budget),
+                ..Pace::default()
+            },
+            report: false,
+        }
+    }
+}
+
+/// What a method found, and how well it matches the truth.
+#[derive(Debug, Clone)]
+pub(super) struct Cell {
+    pub(super) variant: String,
+    pub(super) method: String,
+    pub(super) seed: u64,
+    pub(super) cost: Cost,
+    pub(super) with_self_edges: Scores,
+    pub(super) without_self_edges: Scores,
+    /// The candidate whose edges these are.
+    pub(super) chosen: Option<String>,
+    /// All candidates.
+    pub(super) selection: Option<Selection>,
+    /// How much of the paper's training was done.
+    pub(super) epochs: Option<Epochs>,
+    /// Metrics along the way.
+    pub(super) history: Vec<LogLine>,
+}
+
+/// A comparison with the truth under one convention.
+#[derive(Debug, Clone)]
+pub(super) struct Scores {
+    pub(super) metrics: GraphMetrics,
+    /// `None` for methods without probabilities.
+    pub(super) reliability: Option<Reliability>,
+}
+
+/// Passes over the data.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Epochs {
+    pub(super) reached: u64,
+    pub(super) planned: u64,
+    /// Whether training ended because it was not finite any more.
+    pub(super) diverged: bool,
+}
+
+impl Cell {
+    pub(super) fn new(task: &Task<'_>, found: Found) -> anyhow::Result<Self> {
+        let Found { run, cost, .. } = found;
+        let training = &run.record.training;
+        let steps = run.record.settings.get("steps").and_then(Value::as_u64);
+        let epochs = training.counters.zip(steps);
+        let selection = training.selection.clone();
+        let truth = &task.sample.truth;
+        Ok(Self {
+            variant: task.variant.to_owned(),
+            method: task.method.to_owned(),
+            seed: task.seed,
+            cost,
+            with_self_edges: scores(&run, truth, SelfEdges::Kept)?,
+            without_self_edges: scores(&run, truth, SelfEdges::Dropped)?,
+            chosen: (selection.as_ref()).map(|tried| tried.candidates[tried.chosen].name.clone()),
+            selection,
+            epochs: epochs.map(|(counters, planned)| Epochs {
+                reached: counters.steps,
+                planned,
+                diverged: run.record.ending == Ending::Diverged,
+            }),
+            history: RunFolder::at(run.folder()).read_log()?,
+        })
+    }
+
     /// Whether this is the cell of a variant, method and seed.
-    pub(super) fn is(&self, variant: &str, method: Method, seed: u64) -> bool {
-        (self.variant.as_str(), self.method.as_str(), self.seed) == (variant, method.word(), seed)
+    pub(super) fn is(&self, variant: &str, method: &str, seed: u64) -> bool {
+        (self.variant.as_str(), self.method.as_str(), self.seed) == (variant, method, seed)
     }
 
     pub(super) fn scores(&self, self_edges: SelfEdges) -> &Scores {
@@ -89,208 +287,66 @@ impl CellResult {
             SelfEdges::Dropped => &self.without_self_edges,
         }
     }
-}
 
-/// A comparison with the truth under one convention.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Scores {
-    pub(super) metrics: GraphMetrics,
-    /// `None` for methods without probabilities.
-    pub(super) reliability: Option<Reliability>,
-}
-
-/// What only some methods have to tell.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Details {
-    /// The candidate whose edges these are.
-    pub(super) chosen: Option<String>,
-    /// All candidates with their held-out scores.
-    pub(super) selection: Option<Value>,
-    /// Whether training ended by itself.
-    pub(super) converged: Option<bool>,
-    /// How much of the planned training was done.
-    pub(super) epochs: Option<Epochs>,
-    /// Metrics along the way.
-    pub(super) history: Vec<Moment>,
-    /// The candidates as the truth judges them, for information only.
-    pub(super) by_the_truth: Vec<Judged>,
-}
-
-/// Passes over the data.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Epochs {
-    pub(super) reached: u64,
-    pub(super) planned: u64,
-    /// Whether training ended because it was not finite any more.
-    pub(super) diverged: bool,
-}
-
-/// What work has cost.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Spent {
-    /// By the clock.
-    pub(super) seconds: f64,
-    /// Of all threads; `None` where the system does not tell.
-    pub(super) cpu_seconds: Option<f64>,
-}
-
-impl Spent {
-    /// Since a moment, given by the clock and by the CPU time of then.
-    pub(super) fn since(clock: Instant, cpu: Option<f64>) -> Self {
-        let cpu_seconds = cpu_seconds().zip(cpu).map(|(end, start)| end - start);
-        Self { seconds: clock.elapsed().as_secs_f64(), cpu_seconds }
-    }
-
-    /// Both together.
-    pub(super) fn and(self, other: Self) -> Self {
-        let cpu_seconds = match (self.cpu_seconds, other.cpu_seconds) {
-            (Some(own), Some(other)) => Some(own + other),
-            (None, other) => other,
-            (own, None) => own,
-        };
-        Self { seconds: self.seconds + other.seconds, cpu_seconds }
+    pub(super) fn auroc(&self, self_edges: SelfEdges) -> Option<f64> {
+        self.scores(self_edges).metrics.auroc
     }
 }
 
-/// Metrics during training, under the paper's convention.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Moment {
-    /// Epoch of the paper's training, step of the bridge's.
-    pub(super) epoch: u64,
-    pub(super) auroc: Option<f64>,
-    pub(super) f1: Option<f64>,
-    pub(super) tpr: Option<f64>,
-    pub(super) fdr: Option<f64>,
-}
-
-impl Moment {
-    /// Compares a ranking and probabilities with the truth.
-    pub(super) fn new(
-        epoch: u64,
-        (ranking, probabilities): (&EdgeScores, &EdgeScores),
-        bench: Bench<'_>,
-    ) -> Self {
-        let options = MetricOptions::new(bench.self_edges);
-        let metrics = ranked_metrics(probabilities, ranking, &bench.sample.truth, options);
-        let metrics = metrics.expect("truth and data have the same variables");
-        Self { epoch, auroc: metrics.auroc, f1: metrics.f1, tpr: metrics.tpr, fdr: metrics.fdr }
-    }
-}
-
-/// A candidate fitted to all data.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Judged {
-    pub(super) name: String,
-    pub(super) auroc: Option<f64>,
-}
-
-/// The folder of an experiment.
-#[derive(Debug)]
-pub(super) struct Store {
-    folder: PathBuf,
-}
-
-impl Store {
-    pub(super) fn create(folder: &Path) -> anyhow::Result<Self> {
-        make_folder(&folder.join("cells"))?;
-        Ok(Self::open(folder))
-    }
-
-    /// A folder that has no cells of its own.
-    pub(super) fn open(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
-    }
-
-    /// Where long work is kept on the way.
-    pub(super) fn checkpoints(&self) -> PathBuf {
-        self.folder.join("checkpoint")
-    }
-
-    /// The result of a finished cell.
-    pub(super) fn find<T: DeserializeOwned>(&self, key: &str) -> anyhow::Result<Option<T>> {
-        let path = self.cell_file(key);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
-            }
-        };
-        let cell = serde_json::from_str(&text);
-        cell.map(Some).with_context(|| {
-            format!("`{}` is no result of this program; delete it to go on", path.display())
-        })
-    }
-
-    /// Keeps a result; the cell's own file comes last, since its presence says that all is done.
-    pub(super) fn keep(
-        &self,
-        cell: &CellResult,
-        variables: &[String],
-        found: &Found,
-    ) -> anyhow::Result<()> {
-        let mut columns = Vec::new();
-        if let Some(probabilities) = &found.probabilities {
-            columns.push(("probability", probabilities.matrix().to_vec()));
-        }
-        columns.push(("score", found.ranking.matrix().to_vec()));
-        let edges = self.folder.join("edges");
-        make_folder(&edges)?;
-        let edges = edges.join(format!("{}.csv", cell.key));
-        write_file(&edges, |out| write_edges(out, variables, &found.ranking, &columns))?;
-        self.keep_cell(&cell.key, cell)
-    }
-
-    /// Keeps the result of a cell whose other files, if any, are there.
-    pub(super) fn keep_cell(&self, key: &str, cell: &impl Serialize) -> anyhow::Result<()> {
-        let text = serde_json::to_string_pretty(cell)?;
-        write_file(&self.cell_file(key), |out| writeln!(out, "{text}"))
-    }
-
-    /// Writes one of the experiment's own files.
-    pub(super) fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        write_file(&self.folder.join(name), |out| out.write_all(text.as_bytes()))
-    }
-
-    fn cell_file(&self, key: &str) -> PathBuf {
-        self.folder.join("cells").join(format!("{key}.json"))
-    }
-}
-
-fn make_folder(path: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(path)
-        .with_context(|| format!("cannot make the folder `{}`", path.display()))
+fn scores(run: &Run, truth: &SignatureGraph, self_edges: SelfEdges) -> Result<Scores, CoreError> {
+    let (edges, n_variables) = (run.edges(), truth.n_variables());
+    let ranking = edge_scores(&edges, n_variables)?;
+    let probabilities = edge_probabilities(&edges, n_variables)?;
+    let ranking_only = probabilities.is_none();
+    let options = MetricOptions { ranking_only, ..MetricOptions::new(self_edges) };
+    let counted = probabilities.as_ref().unwrap_or(&ranking);
+    let reliability = probabilities.as_ref().map(|all| Reliability::new(all, truth, self_edges));
+    Ok(Scores {
+        metrics: ranked_metrics(counted, &ranking, truth, options)?,
+        reliability: reliability.transpose()?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
+    use super::super::sample::tests::lorenz;
     use super::*;
 
     #[test]
     fn any_change_of_what_decides_a_result_makes_another_cell() {
-        let settings = json!({"steps": 40});
-        let input = CellInput {
+        let folder = tempfile::tempdir().unwrap();
+        let (sample, changed) = (lorenz(folder.path(), 0), lorenz(folder.path(), 1));
+        let plan = FitPlan::named("bridge").unwrap();
+        let task = Task {
             experiment: "lorenz",
             variant: "p = 0.3",
             method: "bridge",
             seed: 1,
-            fingerprint: "abc",
-            settings: &settings,
+            sample: &sample,
+            plan: &plan,
+            self_edges: SelfEdges::Kept,
         };
-        let key = input.key();
+        let key = task.key();
         assert!(key.starts_with("lorenz_p0.3_bridge_seed1_"), "{key}");
-        assert_eq!(key, input.clone().key());
-        let other = json!({"steps": 41});
-        for changed in [
-            CellInput { settings: &other, ..input.clone() },
-            CellInput { fingerprint: "abd", ..input.clone() },
-            CellInput { seed: 2, ..input.clone() },
-            CellInput { method: "var", ..input.clone() },
+        assert_eq!(key, task.key());
+        let other = plan.with([("steps".to_owned(), 41.into())]).unwrap();
+        for task in [
+            Task { plan: &other, ..task },
+            Task { sample: &changed, ..task },
+            Task { seed: 2, ..task },
+            Task { method: "var", ..task },
         ] {
-            assert_ne!(changed.key(), key);
+            assert_ne!(task.key(), key);
         }
+    }
+
+    #[test]
+    fn costs_of_several_starts_add_up_even_where_one_is_not_known() {
+        let cost = |cpu_seconds| Cost { seconds: 2.0, cpu_seconds, ..Cost::default() };
+        let mut sum = cost(None);
+        sum.add(&cost(Some(1.5)));
+        sum.add(&cost(Some(0.5)));
+        sum.add(&cost(None));
+        assert_eq!((sum.seconds, sum.cpu_seconds), (8.0, Some(2.0)));
     }
 }

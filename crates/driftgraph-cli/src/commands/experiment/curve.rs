@@ -2,26 +2,19 @@
 
 use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
 
-use super::cell::{CellResult, Moment};
+use super::cell::Cell;
 use super::plan::{Plan, Variant};
-use crate::args::Method;
 
-/// A metric with its name.
-type Metric = (&'static str, fn(&Moment) -> Option<f64>);
-
-const METRICS: [Metric; 4] = [
-    ("AUROC", |moment| moment.auroc),
-    ("F1", |moment| moment.f1),
-    ("TPR", |moment| moment.tpr),
-    ("FDR", |moment| moment.fdr),
-];
+/// What is drawn, and its name in the log.
+const METRICS: [(&str, &str); 4] =
+    [("AUROC", "auroc"), ("F1", "f1"), ("TPR", "tpr"), ("FDR", "fdr")];
 
 /// 0.975 quantiles of Student's t with 1 to 10 degrees of freedom.
 const T_QUANTILES: [f64; 10] =
     [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281];
 
 /// File names and pictures of all methods that were followed in training.
-pub(super) fn pictures(plan: &Plan, cells: &[CellResult]) -> anyhow::Result<Vec<(String, String)>> {
+pub(super) fn pictures(plan: &Plan, cells: &[Cell]) -> anyhow::Result<Vec<(String, String)>> {
     let mut groups: Vec<(Option<&str>, Vec<&Variant>)> = Vec::new();
     for variant in &plan.variants {
         match groups.iter_mut().find(|(name, _)| *name == variant.group) {
@@ -30,14 +23,14 @@ pub(super) fn pictures(plan: &Plan, cells: &[CellResult]) -> anyhow::Result<Vec<
         }
     }
     let mut pictures = Vec::new();
-    for &method in &plan.methods {
+    for method in &plan.methods {
         for (group, variants) in &groups {
             let chart = chart(method, *group, variants, cells);
             if chart.panels.iter().any(|panel| !panel.bands.is_empty()) {
                 // `100 genes, mean of five` is called `100genes` here.
                 let size = group.and_then(|name| name.split(',').next());
                 let size = size.map_or(String::new(), |size| format!("-{}", size.replace(' ', "")));
-                let file = format!("curves-{}{size}.svg", method.word());
+                let file = format!("curves-{method}{size}.svg");
                 pictures.push((file, bands_svg(&chart)?));
             }
         }
@@ -45,21 +38,14 @@ pub(super) fn pictures(plan: &Plan, cells: &[CellResult]) -> anyhow::Result<Vec<
     Ok(pictures)
 }
 
-fn chart(
-    method: Method,
-    group: Option<&str>,
-    variants: &[&Variant],
-    cells: &[CellResult],
-) -> BandChart {
-    let of = |variant: &Variant| -> Vec<&CellResult> {
-        let own = |cell: &&CellResult| {
-            cell.variant == variant.name
-                && cell.method == method.word()
-                && !cell.details.history.is_empty()
+fn chart(method: &str, group: Option<&str>, variants: &[&Variant], cells: &[Cell]) -> BandChart {
+    let of = |variant: &Variant| -> Vec<&Cell> {
+        let own = |cell: &&Cell| {
+            cell.variant == variant.name && cell.method == method && !cell.history.is_empty()
         };
         cells.iter().filter(own).collect()
     };
-    let panel = |(name, metric): Metric| Panel {
+    let panel = |(name, metric): (&str, &str)| Panel {
         name: name.to_owned(),
         bands: variants
             .iter()
@@ -69,10 +55,11 @@ fn chart(
     };
     let size = group.and_then(|name| name.split(',').next());
     let size = size.map_or(String::new(), |size| format!(", {size}"));
+    let has_epochs = variants.iter().flat_map(|one| of(one)).any(|cell| cell.epochs.is_some());
     BandChart {
-        title: format!("{} over training{size}", method.word()),
+        title: format!("{method} over training{size}"),
         subtitle: "mean over seeds, with its 95 % confidence interval".to_owned(),
-        time_label: if method == Method::ScotchPaper { "epoch" } else { "step" }.to_owned(),
+        time_label: if has_epochs { "epoch" } else { "step" }.to_owned(),
         calendar: None,
         meaning: BandMeaning { middle: "mean", half: "", most: "95 % band" },
         is_log: false,
@@ -83,25 +70,25 @@ fn chart(
 /// Mean and interval wherever every seed has a value.
 ///
 /// A fit that came to its end keeps its last value; one that was cut short ends the curve.
-fn band(name: &str, cells: &[&CellResult], metric: fn(&Moment) -> Option<f64>) -> Option<Band> {
-    let mut epochs: Vec<u64> =
-        cells.iter().flat_map(|cell| cell.details.history.iter().map(|m| m.epoch)).collect();
-    epochs.sort_unstable();
-    epochs.dedup();
-    let value = |cell: &CellResult, epoch: u64| {
-        let history = &cell.details.history;
-        let last = history.iter().rfind(|moment| moment.epoch <= epoch)?;
-        let goes_on = history.last().is_some_and(|end| end.epoch >= epoch);
-        let ended = cell.details.epochs.is_none_or(|epochs| epochs.reached >= epochs.planned);
-        metric(last).filter(|_| goes_on || ended)
+fn band(name: &str, cells: &[&Cell], metric: &str) -> Option<Band> {
+    let mut steps: Vec<u64> =
+        cells.iter().flat_map(|cell| cell.history.iter().map(|line| line.step)).collect();
+    steps.sort_unstable();
+    steps.dedup();
+    let value = |cell: &Cell, step: u64| {
+        let history = &cell.history;
+        let last = history.iter().rfind(|line| line.step <= step)?;
+        let goes_on = history.last().is_some_and(|end| end.step >= step);
+        let ended = cell.epochs.is_none_or(|epochs| epochs.reached >= epochs.planned);
+        last.extra(metric).filter(|_| goes_on || ended)
     };
     let mut band = Band { label: name.to_owned(), ..Band::default() };
     let (mut low, mut high) = (Vec::new(), Vec::new());
-    for epoch in epochs {
-        let values: Option<Vec<f64>> = cells.iter().map(|cell| value(cell, epoch)).collect();
+    for step in steps {
+        let values: Option<Vec<f64>> = cells.iter().map(|cell| value(cell, step)).collect();
         if let Some(values) = values {
             let (mean, half_width) = interval(&values);
-            band.times.push(epoch as f64);
+            band.times.push(step as f64);
             band.middle.push(mean);
             low.push((mean - half_width).max(0.0));
             high.push((mean + half_width).min(1.0));

@@ -1,9 +1,9 @@
 //! Where figures come from: the command that was typed, the version and the build.
 
 use anyhow::Context;
+use driftgraph_text::count;
 
 use crate::args::ExperimentArgs;
-use crate::output::count;
 
 /// A hash of this program's file: two builds of one version may compute different numbers.
 pub(super) fn program() -> anyhow::Result<String> {

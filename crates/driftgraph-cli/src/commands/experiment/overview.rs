@@ -9,10 +9,10 @@ use driftgraph_report::{DotChart, DotRow, dots_svg};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::cell::Store;
 use super::origin::heading;
-use super::plan;
-use crate::args::{ExperimentArgs, ExperimentName, Method};
+use super::plan::{BRIDGE, ORACLE, SCOTCH_PAPER, SIMPLE, is_mean};
+use crate::args::{ExperimentArgs, ExperimentName};
+use crate::output::write_file;
 use crate::printer;
 
 /// The tables that are put together, with their names.
@@ -45,7 +45,7 @@ struct Row {
     lines: BTreeMap<String, Line>,
 }
 
-pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
+pub(super) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
     let rows = rows(&args.out)?;
     anyhow::ensure!(
         !rows.is_empty(),
@@ -53,9 +53,12 @@ pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
         args.out.display(),
         args.out.display()
     );
-    store.write("overview.svg", &picture(&rows)?)?;
+    let write = |name: &str, text: &str| {
+        write_file(&args.out.join(name), |out| out.write_all(text.as_bytes()))
+    };
+    write("overview.svg", &picture(&rows)?)?;
     let text = format!("{}{}", heading(args), markdown(&rows));
-    store.write("overview.md", &text)?;
+    write("overview.md", &text)?;
     if args.json {
         let all: Vec<Value> = rows.iter().map(in_json).collect();
         printer::data(&serde_json::to_string_pretty(&json!({"overview": all}))?)?;
@@ -72,7 +75,7 @@ fn rows(folder: &Path) -> anyhow::Result<Vec<Row>> {
     let mut rows: Vec<Row> = Vec::new();
     for (experiment, name) in TABLES {
         for (suffix, only) in
-            [("", None), ("-paper", Some(Method::ScotchPaper)), ("-oracle", Some(Method::Oracle))]
+            [("", None), ("-paper", Some(SCOTCH_PAPER)), ("-oracle", Some(ORACLE))]
         {
             let file = folder.join(format!("{}{suffix}", experiment.word())).join("table.csv");
             if !file.is_file() {
@@ -83,8 +86,8 @@ fn rows(folder: &Path) -> anyhow::Result<Vec<Row>> {
             for line in table.deserialize::<Line>() {
                 let line = line.with_context(unusable)?;
                 // Networks count in their mean.
-                let is_part = experiment == ExperimentName::Dream3 && !plan::is_mean(&line.data);
-                let is_asked = only.is_none_or(|method| method.word() == line.method);
+                let is_part = experiment == ExperimentName::Dream3 && !is_mean(&line.data);
+                let is_asked = only.is_none_or(|method| method == line.method);
                 if line.as_in_the_paper && !is_part && is_asked {
                     let name = format!("{name}, {}", line.data);
                     let known = rows.iter().position(|row| row.name == name);
@@ -100,14 +103,12 @@ fn rows(folder: &Path) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-const SIMPLE: [Method; 3] = [Method::PartialCorrelation, Method::Ridge, Method::Var];
-
 impl Row {
-    fn line(&self, method: Method) -> Option<&Line> {
-        self.lines.get(method.word())
+    fn line(&self, method: &str) -> Option<&Line> {
+        self.lines.get(method)
     }
 
-    fn auroc(&self, method: Method) -> Option<(f64, Option<f64>)> {
+    fn auroc(&self, method: &str) -> Option<(f64, Option<f64>)> {
         let line = self.line(method)?;
         Some((line.auroc_mean?, line.auroc_sd))
     }
@@ -118,7 +119,7 @@ impl Row {
     }
 
     /// The best of the simple methods.
-    fn simple(&self) -> Option<(Method, f64)> {
+    fn simple(&self) -> Option<(&'static str, f64)> {
         let all = SIMPLE.into_iter().filter_map(|method| Some((method, self.auroc(method)?.0)));
         all.max_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -134,21 +135,20 @@ fn markdown(rows: &[Row]) -> String {
         None => "-".to_owned(),
     };
     for row in rows {
-        let simple = row
-            .simple()
-            .map_or("-".to_owned(), |(method, auroc)| format!("{auroc:.3} ({})", method.word()));
-        let scotch = match row.line(Method::ScotchPaper) {
-            Some(line) => format!("{} ({})", shown(row.auroc(Method::ScotchPaper)), line.note),
+        let simple =
+            row.simple().map_or("-".to_owned(), |(method, auroc)| format!("{auroc:.3} ({method})"));
+        let scotch = match row.line(SCOTCH_PAPER) {
+            Some(line) => format!("{} ({})", shown(row.auroc(SCOTCH_PAPER)), line.note),
             None => "-".to_owned(),
         };
-        let seeds = row.line(Method::Bridge).map_or("-".to_owned(), |line| line.seeds.to_string());
+        let seeds = row.line(BRIDGE).map_or("-".to_owned(), |line| line.seeds.to_string());
         let _ = writeln!(
             text,
             "| {} | {} | {seeds} | {} | {scotch} | {simple} | {} |",
             row.name,
-            shown(row.auroc(Method::Bridge)),
+            shown(row.auroc(BRIDGE)),
             shown(row.paper()),
-            shown(row.auroc(Method::Oracle)),
+            shown(row.auroc(ORACLE)),
         );
     }
     text
@@ -160,12 +160,12 @@ fn picture(rows: &[Row]) -> anyhow::Result<String> {
         let words: Vec<&str> = line.note.split_whitespace().collect();
         matches!(words[..], ["epochs", reached, "of", planned] if reached == planned)
     };
-    let mut lines = rows.iter().filter_map(|row| row.line(Method::ScotchPaper));
+    let mut lines = rows.iter().filter_map(|row| row.line(SCOTCH_PAPER));
     let all_whole = lines.all(is_whole);
     let run_here = if all_whole { "its method, run here" } else { "its method, trained in part" };
     let row = |row: &Row| DotRow {
         name: row.name.clone(),
-        values: vec![row.auroc(Method::Bridge), row.paper(), row.auroc(Method::ScotchPaper)],
+        values: vec![row.auroc(BRIDGE), row.paper(), row.auroc(SCOTCH_PAPER)],
         background: SIMPLE.into_iter().filter_map(|method| Some(row.auroc(method)?.0)).collect(),
     };
     Ok(dots_svg(&DotChart {
@@ -181,13 +181,13 @@ fn picture(rows: &[Row]) -> anyhow::Result<String> {
 }
 
 fn in_json(row: &Row) -> Value {
-    let mean = |method: Method| row.auroc(method).map(|(mean, _)| mean);
+    let mean = |method: &str| row.auroc(method).map(|(mean, _)| mean);
     json!({
         "data": row.name,
-        "bridge": mean(Method::Bridge),
+        "bridge": mean(BRIDGE),
         "paper": row.paper().map(|(mean, _)| mean),
-        "scotch_paper": mean(Method::ScotchPaper),
+        "scotch_paper": mean(SCOTCH_PAPER),
         "simple": row.simple().map(|(_, auroc)| auroc),
-        "oracle": mean(Method::Oracle),
+        "oracle": mean(ORACLE),
     })
 }

@@ -1,21 +1,23 @@
 //! How far an experiment has come, and how long the rest will take.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
+use driftgraph_core::train::progress::{Part, Progress, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::cell::CellResult;
+use super::cell::Cell;
 use super::plan::Plan;
-use crate::args::Method;
 use crate::output::short_or_dash;
 use crate::printer;
+use crate::progress::interrupted;
 
 /// Cells in the order in which they run, and what the finished ones took.
 pub(super) struct Pace {
     n_cells: usize,
     /// Variant and method of the cells that are left.
-    left: VecDeque<(String, &'static str)>,
+    left: VecDeque<(String, String)>,
     /// Variant, method and seconds of finished cells.
     taken: Vec<(String, String, f64)>,
 }
@@ -25,9 +27,9 @@ impl Pace {
         let mut left = VecDeque::new();
         for variant in &plan.variants {
             for seed in 0..plan.n_seeds {
-                for &method in &plan.methods {
+                for method in &plan.methods {
                     if seed < plan.seeds(variant, method) {
-                        left.push_back((variant.name.clone(), method.word()));
+                        left.push_back((variant.name.clone(), method.clone()));
                     }
                 }
             }
@@ -40,20 +42,10 @@ impl Pace {
     }
 
     /// A line that shows what the cell that begins is doing, on a terminal.
-    pub(super) fn begin(&self, variant: &str, method: Method, seed: u64) -> ProgressBar {
+    pub(super) fn begin(&self, variant: &str, method: &str, seed: u64) -> CellProgress {
         let number = self.n_cells - self.left.len() + 1;
-        let prefix =
-            format!("cell {number} of {}: {variant}, {}, seed {seed}", self.n_cells, method.word());
-        let style = ProgressStyle::with_template("{spinner} {prefix}, {elapsed}  {msg}");
-        let style = style.expect("the template is fixed and valid");
-        let bar = ProgressBar::new_spinner().with_style(style).with_prefix(prefix);
-        bar.enable_steady_tick(Duration::from_millis(200));
-        bar
-    }
-
-    /// A cell that was finished before.
-    pub(super) fn skipped(&mut self, cell: &CellResult) {
-        self.done(cell);
+        let n_cells = self.n_cells;
+        CellProgress::new(format!("cell {number} of {n_cells}: {variant}, {method}, seed {seed}"))
     }
 
     /// A cell that could not be computed.
@@ -62,7 +54,7 @@ impl Pace {
     }
 
     /// A cell that is finished now.
-    pub(super) fn finished(&mut self, cell: &CellResult, auroc: Option<f64>) {
+    pub(super) fn finished(&mut self, cell: &Cell, auroc: Option<f64>) {
         self.done(cell);
         let number = self.n_cells - self.left.len();
         let left = match self.seconds_left() {
@@ -76,13 +68,14 @@ impl Pace {
             cell.method,
             cell.seed,
             short_or_dash(auroc),
-            rough(cell.seconds)
+            rough(cell.cost.seconds)
         ));
     }
 
-    fn done(&mut self, cell: &CellResult) {
+    /// A cell that is finished, now or before.
+    pub(super) fn done(&mut self, cell: &Cell) {
         self.left.pop_front();
-        self.taken.push((cell.variant.clone(), cell.method.clone(), cell.seconds));
+        self.taken.push((cell.variant.clone(), cell.method.clone(), cell.cost.seconds));
     }
 
     /// Each cell that is left as long as its like: same variant and method, same method, or any.
@@ -92,7 +85,7 @@ impl Pace {
                 self.taken.iter().filter(|cell| alike(cell)).map(|cell| cell.2).collect();
             (!seconds.is_empty()).then(|| seconds.iter().sum::<f64>() / seconds.len() as f64)
         };
-        let expected = |(variant, method): &(String, &str)| {
+        let expected = |(variant, method): &(String, String)| {
             mean(&|cell| cell.0 == *variant && cell.1 == *method)
                 .or_else(|| mean(&|cell| cell.1 == *method))
                 .or_else(|| mean(&|_| true))
@@ -107,5 +100,52 @@ fn rough(seconds: f64) -> String {
         ..60.0 => format!("{seconds:.1} s"),
         ..3600.0 => format!("{:.0} min", seconds / 60.0),
         _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// Shows on one line what a cell is doing, where there is a terminal, and hears Ctrl-C.
+pub(super) struct CellProgress(ProgressBar);
+
+impl CellProgress {
+    pub(super) fn new(prefix: String) -> Self {
+        let style = ProgressStyle::with_template("{spinner} {prefix}, {elapsed}  {msg}");
+        let style = style.expect("the template is fixed and valid");
+        let bar = ProgressBar::new_spinner().with_style(style).with_prefix(prefix);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+}
+
+impl Progress for CellProgress {
+    fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
+        if step.number.is_multiple_of(25) {
+            let what = match step.part {
+                Part::Candidate { name, fold, n_folds } => {
+                    format!("trying {name}, part {} of {n_folds} held out", fold + 1)
+                }
+                Part::Member { number, n_members } => {
+                    format!("final fit {} of {n_members}", number + 1)
+                }
+            };
+            self.0.set_message(format!("{what}, step {} of {}", step.number + 1, step.end));
+        }
+        if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupted()
+    }
+
+    fn note(&self, text: &str) {
+        // What is usual need not be said of every cell.
+        if text.starts_with("warning") {
+            self.0.suspend(|| printer::note(text));
+        }
+    }
+}
+
+impl Drop for CellProgress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }

@@ -1,9 +1,28 @@
 //! Which data and methods make up an experiment, and what the paper reports for them.
 
 use driftgraph_core::fitted::score::SelfEdges;
+use driftgraph_core::train::select::CandidateReport;
+use driftgraph_data::record::Asked;
+use driftgraph_methods::{FitPlan, METHODS, Method, PlanError};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
-use crate::args::{ExperimentArgs, ExperimentName, Method};
+use crate::args::{ExperimentArgs, ExperimentName};
+
+/// Our default fit.
+pub(super) const BRIDGE: &str = "bridge";
+/// The paper's posterior.
+pub(super) const SIMULATED: &str = "simulated";
+/// The paper's settings for the data set at hand.
+pub(crate) const SCOTCH_PAPER: &str = "scotch-paper";
+/// The best of the candidates that `bridge` tried, chosen by the truth; asked for by `--oracle`.
+pub(super) const ORACLE: &str = "bridge-oracle";
+/// Every method.
+pub(crate) const ALL: &str = "all";
+/// Every method that takes seconds, and ours.
+pub(crate) const ALL_FAST: &str = "all-fast";
+/// What is compared with ours when nothing is asked for.
+pub(super) const SIMPLE: [&str; 3] = ["partial-correlation", "ridge", "var"];
 
 /// Networks of the DREAM3 challenge, with the AUROC the paper reports for 100 genes.
 const NETWORKS: [(&str, PaperFigure); 5] = [
@@ -49,23 +68,102 @@ pub(super) struct Variant {
     /// The name of the row that averages this and others.
     pub(super) group: Option<&'static str>,
     pub(super) source: Source,
-    /// Options of `fit` that ask for the paper's settings.
-    pub(super) paper_options: &'static [&'static str],
-    /// Options of `fit` for our own, where the data set itself is not all that varies.
-    pub(super) bridge_options: &'static [&'static str],
+    /// The paper's settings for it.
+    pub(super) paper_settings: Asked,
+    /// Settings of our own, where the data set itself is not all that varies.
+    pub(super) bridge_settings: Map<String, Value>,
     pub(super) paper: Option<PaperFigure>,
 }
 
 impl Variant {
+    /// A data set without settings or figures of its own.
+    fn new(name: impl Into<String>, source: Source, preset: &str) -> Self {
+        Self {
+            name: name.into(),
+            group: None,
+            source,
+            paper_settings: Asked { preset: Some(preset.to_owned()), ..Asked::default() },
+            bridge_settings: Map::new(),
+            paper: None,
+        }
+    }
+
+    /// With one of the paper's settings other than in its preset.
+    fn paper_setting(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.paper_settings.settings.insert(name.to_owned(), value.into());
+        self
+    }
+
+    fn published(self, auroc: f64, deviation: f64) -> Self {
+        Self { paper: Some(PaperFigure { auroc, deviation }), ..self }
+    }
+
     /// Whether a method gives different results for different seeds.
-    pub(super) fn varies(&self, method: Method) -> bool {
+    fn varies(&self, method: &str) -> bool {
         let fixed_data = match self.source {
             Source::Dream3 { .. } => true,
             Source::Netsim { drop } => drop == 0.0,
             Source::Simulated { .. } | Source::Linear => false,
         };
-        !(fixed_data && method.baseline().is_some())
+        let plan = self.plan(method, 0, false);
+        !fixed_data || plan.is_ok_and(|plan| has_setting(plan.method(), "seed"))
     }
+
+    /// What a name in the table means for this data set and a seed.
+    pub(super) fn plan(&self, method: &str, seed: u64, quick: bool) -> Result<FitPlan, PlanError> {
+        let plan = match method {
+            SCOTCH_PAPER => FitPlan::new(self.paper_settings.clone())?,
+            ORACLE => FitPlan::named(BRIDGE)?,
+            name => FitPlan::named(name)?,
+        };
+        let method = plan.method();
+        let mut settings = Map::new();
+        if method.name() == BRIDGE {
+            settings.extend(self.bridge_settings.clone());
+        }
+        if quick {
+            settings.extend(short_training(method));
+        }
+        if has_setting(method, "seed") {
+            settings.insert("seed".to_owned(), seed.into());
+        }
+        plan.with(settings)
+    }
+}
+
+/// The plan of one of the candidates that a plan of the bridge tried.
+pub(super) fn candidate_plan(
+    plan: &FitPlan,
+    candidate: &CandidateReport,
+) -> Result<FitPlan, PlanError> {
+    let mut settings = Map::from_iter([("select".to_owned(), json!("none"))]);
+    if let Ok(Value::Object(own)) = serde_json::to_value(&candidate.settings) {
+        let differs = |(name, value): &(String, Value)| {
+            plan.settings().get(name).is_some_and(|usual| usual != value)
+        };
+        settings.extend(own.into_iter().filter(differs));
+    }
+    plan.with(settings)
+}
+
+/// Settings of a trial.
+fn short_training(method: &dyn Method) -> Map<String, Value> {
+    let settings = match method.name() {
+        BRIDGE => json!({"steps": 40, "ensemble": 1}),
+        SIMULATED => json!({"steps": 3, "hidden_size": 8}),
+        _ if has_setting(method, "steps") => json!({"steps": 20}),
+        _ => json!({}),
+    };
+    settings.as_object().cloned().unwrap_or_default()
+}
+
+fn has_setting(method: &dyn Method, name: &str) -> bool {
+    method.settings().iter().any(|setting| setting.name == name)
+}
+
+/// `p = 0.3` becomes `p0.3`: names without blanks need no quotes.
+pub(super) fn file_word(name: &str) -> String {
+    name.chars().filter(|letter| letter.is_ascii_alphanumeric() || "-.".contains(*letter)).collect()
 }
 
 /// Everything that will be computed.
@@ -73,7 +171,7 @@ impl Variant {
 pub(super) struct Plan {
     pub(super) variants: Vec<Variant>,
     /// In the order of the table.
-    pub(super) methods: Vec<Method>,
+    pub(super) methods: Vec<String>,
     pub(super) n_seeds: u64,
     /// Whether the paper counts self edges.
     pub(super) self_edges: SelfEdges,
@@ -105,7 +203,7 @@ impl Plan {
     }
 
     /// The seeds for which a method is run on a variant.
-    pub(super) fn seeds(&self, variant: &Variant, method: Method) -> u64 {
+    pub(super) fn seeds(&self, variant: &Variant, method: &str) -> u64 {
         if variant.varies(method) { self.n_seeds } else { 1 }
     }
 }
@@ -149,42 +247,54 @@ pub(super) fn paper_mean(group: &str) -> Option<PaperFigure> {
     (group == LARGE_MEAN).then_some(MEAN_OF_NETWORKS)
 }
 
-fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<Method>> {
+fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<String>> {
     let calibration = args.name == ExperimentName::Calibration;
-    let simple = [Method::PartialCorrelation, Method::Ridge, Method::Var];
-    let mut methods = Vec::new();
-    for &method in &args.methods {
-        if !methods.contains(&method) {
-            methods.push(method);
+    let mut methods: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        if !methods.iter().any(|known| known == name) {
+            methods.push(name.to_owned());
+        }
+    };
+    for name in &args.methods {
+        let is_fast = |method: &&&dyn Method| method.is_fast() || method.name() == BRIDGE;
+        match name.as_str() {
+            ALL => METHODS.iter().for_each(|method| add(method.name())),
+            ALL_FAST => METHODS.iter().filter(is_fast).for_each(|method| add(method.name())),
+            name => add(name),
         }
     }
-    if methods.is_empty() {
-        methods.push(Method::Bridge);
+    if args.methods.is_empty() {
+        add(BRIDGE);
         // Simple methods take no steps of a solver.
         let has_simple = !calibration && args.name != ExperimentName::StepSize;
-        methods.extend(simple.into_iter().filter(|_| has_simple));
+        SIMPLE.iter().filter(|_| has_simple).for_each(|name| add(name));
     }
-    let has_probabilities =
-        |method: &Method| matches!(method, Method::Bridge | Method::BridgeLinear);
-    if let Some(method) = methods.iter().find(|method| calibration && !has_probabilities(method)) {
-        anyhow::bail!(
-            "`calibration` looks at the probabilities of `bridge`, not at `{}`",
-            method.word()
+    if calibration {
+        refuse_uncalibrated(&methods)?;
+    }
+    if args.oracle {
+        anyhow::ensure!(!calibration, "`--oracle` ranks candidates; `calibration` has no ranking");
+        let Some(bridge) = methods.iter().position(|method| method == BRIDGE) else {
+            anyhow::bail!("`--oracle` needs the method `bridge`, whose candidates it judges");
+        };
+        methods.insert(bridge + 1, ORACLE.to_owned());
+    }
+    Ok(methods)
+}
+
+fn refuse_uncalibrated(methods: &[String]) -> anyhow::Result<()> {
+    for name in methods {
+        let plan = FitPlan::named(name);
+        anyhow::ensure!(
+            plan.is_ok_and(|plan| plan.method().name() == BRIDGE),
+            "`calibration` looks at the probabilities of `bridge`, not at `{name}`"
         );
     }
     anyhow::ensure!(
-        !calibration || methods.len() == 1,
+        methods.len() == 1,
         "`calibration` looks at one method at a time: `bridge` or `bridge-linear`"
     );
-    if args.oracle {
-        anyhow::ensure!(!calibration, "`--oracle` ranks candidates; `calibration` has no ranking");
-        let bridge = methods.iter().position(|method| *method == Method::Bridge);
-        let Some(bridge) = bridge else {
-            anyhow::bail!("`--oracle` needs the method `bridge`, whose candidates it judges");
-        };
-        methods.insert(bridge + 1, Method::Oracle);
-    }
-    Ok(methods)
+    Ok(())
 }
 
 fn variants(name: ExperimentName) -> Vec<Variant> {
@@ -193,116 +303,75 @@ fn variants(name: ExperimentName) -> Vec<Variant> {
         ExperimentName::Glycolysis => glycolysis(),
         ExperimentName::Dream3 => dream3(),
         ExperimentName::Netsim => netsim(),
-        ExperimentName::Calibration => vec![Variant {
-            name: "linear".to_owned(),
-            group: None,
-            source: Source::Linear,
-            paper_options: &[],
-            bridge_options: &[],
-            paper: None,
-        }],
+        ExperimentName::Calibration => vec![Variant::new("linear", Source::Linear, SIMULATED)],
         ExperimentName::StepSize => step_size(),
         ExperimentName::Bimodal | ExperimentName::Scaling | ExperimentName::Overview => Vec::new(),
     }
 }
 
 fn lorenz() -> Vec<Variant> {
-    let variant = |drop: f64, paper_options, paper| Variant {
-        name: format!("p = {drop}"),
-        group: None,
-        source: Source::Simulated { system: "lorenz96", drop, standardise: false },
-        paper_options,
-        bridge_options: &[],
-        paper,
+    let variant = |drop: f64| {
+        let source = Source::Simulated { system: "lorenz96", drop, standardise: false };
+        Variant::new(format!("p = {drop}"), source, "paper-lorenz")
     };
-    let published = |auroc, deviation| Some(PaperFigure { auroc, deviation });
-    let slower: &[&str] = &["--preset", "paper-lorenz", "--learning-rate", "0.001"];
     vec![
-        variant(0.0, &["--preset", "paper-lorenz"], None),
-        variant(0.3, &["--preset", "paper-lorenz"], published(0.7279, 0.017)),
-        variant(0.6, slower, published(0.6453, 0.014)),
+        variant(0.0),
+        variant(0.3).published(0.7279, 0.017),
+        variant(0.6).paper_setting("learning_rate", 0.001).published(0.6453, 0.014),
     ]
 }
 
 fn glycolysis() -> Vec<Variant> {
-    let variant = |name: &str, standardise, auroc, deviation| Variant {
-        name: name.to_owned(),
-        group: None,
-        source: Source::Simulated { system: "glycolysis", drop: 0.0, standardise },
+    let variant = |name: &str, standardise| {
+        let source = Source::Simulated { system: "glycolysis", drop: 0.0, standardise };
         // Normalised, if at all, as the data are made.
-        paper_options: &["--preset", "paper-glycolysis", "--standardize=false"],
-        bridge_options: &[],
-        paper: Some(PaperFigure { auroc, deviation }),
+        Variant::new(name, source, "paper-glycolysis").paper_setting("standardize", false)
     };
     vec![
-        variant("normalised", true, 0.7113, 0.012),
-        variant("original scale", false, 0.7352, 0.019),
+        variant("normalised", true).published(0.7113, 0.012),
+        variant("original scale", false).published(0.7352, 0.019),
     ]
 }
 
 fn dream3() -> Vec<Variant> {
-    let large = NETWORKS.map(|(network, figure)| Variant {
-        name: format!("{network}, 100 genes"),
-        group: Some(LARGE_MEAN),
-        source: Source::Dream3 { n_genes: 100, network },
-        paper_options: match network {
-            "Yeast2" => &["--preset", "paper-dream3", "--learning-rate", "0.0005"],
-            "Yeast3" => &["--preset", "paper-dream3", "--sparsity", "50"],
-            _ => &["--preset", "paper-dream3"],
-        },
-        bridge_options: &[],
-        paper: Some(figure),
+    let network = |network: &'static str, n_genes, group| {
+        let source = Source::Dream3 { n_genes, network };
+        let variant = Variant::new(format!("{network}, {n_genes} genes"), source, "paper-dream3");
+        Variant { group: Some(group), ..variant }
+    };
+    let large = NETWORKS.map(|(name, figure)| {
+        let variant = network(name, 100, LARGE_MEAN).published(figure.auroc, figure.deviation);
+        match name {
+            "Yeast2" => variant.paper_setting("learning_rate", 0.0005),
+            "Yeast3" => variant.paper_setting("sparsity", 50),
+            _ => variant,
+        }
     });
-    let small = NETWORKS.map(|(network, _)| Variant {
-        name: format!("{network}, 10 genes"),
-        group: Some(SMALL_MEAN),
-        source: Source::Dream3 { n_genes: 10, network },
-        paper_options: &["--preset", "paper-dream3"],
-        bridge_options: &[],
-        paper: None,
-    });
+    let small = NETWORKS.map(|(name, _)| network(name, 10, SMALL_MEAN));
     large.into_iter().chain(small).collect()
 }
 
 /// The same network with solver steps as long as the gaps of the data, and half as long.
 fn step_size() -> Vec<Variant> {
-    let variant = |step: f64, paper_options, bridge_options, auroc, deviation| Variant {
-        name: format!("Ecoli1, 100 genes, step {step}"),
-        group: None,
-        source: Source::Dream3 { n_genes: 100, network: "Ecoli1" },
-        paper_options,
-        bridge_options,
-        paper: Some(PaperFigure { auroc, deviation }),
+    let variant = |step: f64, in_the_data: f64| {
+        let source = Source::Dream3 { n_genes: 100, network: "Ecoli1" };
+        let name = format!("Ecoli1, 100 genes, step {step}");
+        let variant = Variant::new(name, source, "paper-dream3").paper_setting("step_size", step);
+        let bridge_settings = Map::from_iter([("step_size".to_owned(), in_the_data.into())]);
+        Variant { bridge_settings, ..variant }
     };
     // The paper's unit of time makes a gap 0.05; in the data it is 10.
-    vec![
-        variant(
-            0.05,
-            &["--preset", "paper-dream3", "--step-size", "0.05"],
-            &["--step-size", "10"],
-            0.752,
-            0.008,
-        ),
-        variant(
-            0.025,
-            &["--preset", "paper-dream3", "--step-size", "0.025"],
-            &["--step-size", "5"],
-            0.747,
-            0.005,
-        ),
-    ]
+    vec![variant(0.05, 10.0).published(0.752, 0.008), variant(0.025, 5.0).published(0.747, 0.005)]
 }
 
 fn netsim() -> Vec<Variant> {
-    let variant = |drop: f64, auroc, deviation| Variant {
-        name: format!("p = {drop}"),
-        group: None,
-        source: Source::Netsim { drop },
-        paper_options: &["--preset", "paper-netsim"],
-        bridge_options: &[],
-        paper: Some(PaperFigure { auroc, deviation }),
-    };
-    vec![variant(0.0, 0.95, 0.006), variant(0.1, 0.91, 0.007), variant(0.2, 0.89, 0.007)]
+    let variant =
+        |drop: f64| Variant::new(format!("p = {drop}"), Source::Netsim { drop }, "paper-netsim");
+    vec![
+        variant(0.0).published(0.95, 0.006),
+        variant(0.1).published(0.91, 0.007),
+        variant(0.2).published(0.89, 0.007),
+    ]
 }
 
 #[cfg(test)]
@@ -329,9 +398,51 @@ mod tests {
     #[test]
     fn scotch_runs_only_when_asked_for_and_no_method_runs_twice() {
         let usual = plan("lorenz").unwrap().methods;
-        assert!(usual.contains(&Method::Bridge) && !usual.contains(&Method::ScotchPaper));
+        assert_eq!(usual, ["bridge", "partial-correlation", "ridge", "var"]);
         let asked = plan("lorenz --methods var,bridge,var --oracle").unwrap().methods;
-        assert_eq!(asked, [Method::Var, Method::Bridge, Method::Oracle]);
+        assert_eq!(asked, ["var", "bridge", "bridge-oracle"]);
+    }
+
+    #[test]
+    fn all_means_every_method_of_the_registry_and_every_variant_has_a_plan_for_each() {
+        let fast = plan("lorenz --methods all-fast").unwrap().methods;
+        assert!(fast.contains(&BRIDGE.to_owned()) && !fast.contains(&SIMULATED.to_owned()));
+        for experiment in ["lorenz", "glycolysis", "dream3", "netsim", "step-size"] {
+            let plan = plan(&format!("{experiment} --methods all,scotch-paper")).unwrap();
+            assert_eq!(plan.methods.len(), METHODS.len() + 1);
+            for (variant, method) in plan
+                .variants
+                .iter()
+                .flat_map(|one| plan.methods.iter().map(move |name| (one, name)))
+            {
+                for quick in [false, true] {
+                    let made = variant.plan(method, 7, quick).unwrap();
+                    let seed = made.settings().get("seed");
+                    assert!(seed.is_none_or(|seed| *seed == 7), "{method}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_candidate_is_a_plan_with_what_differs_from_the_usual() {
+        let usual = &plan("lorenz").unwrap().variants[0];
+        let usual = usual.plan(BRIDGE, 3, true).unwrap();
+        let settings = json!({"instantaneous": true, "seed": 3});
+        let candidate = CandidateReport {
+            name: "linear + instantaneous".to_owned(),
+            settings: serde_json::from_value(settings).unwrap(),
+            log_likelihoods: Vec::new(),
+            gain: None,
+            converged: true,
+            stopped: false,
+        };
+        let made = candidate_plan(&usual, &candidate).unwrap();
+        let words = made.command_words().join(" ");
+        assert_eq!(
+            words,
+            "--method bridge --ensemble 1 --instantaneous=true --seed 3 --select none --steps 40"
+        );
     }
 
     #[test]
@@ -357,9 +468,9 @@ mod tests {
     fn methods_without_anything_random_run_once_on_fixed_data() {
         let plan = plan("netsim").unwrap();
         let seeds = |variant: usize, method| plan.seeds(&plan.variants[variant], method);
-        assert_eq!((seeds(0, Method::Var), seeds(0, Method::Bridge)), (1, 5));
+        assert_eq!((seeds(0, "var"), seeds(0, BRIDGE)), (1, 5));
         // Which times are dropped depends on the seed.
-        assert_eq!(seeds(1, Method::Var), 5);
+        assert_eq!(seeds(1, "var"), 5);
     }
 
     #[test]

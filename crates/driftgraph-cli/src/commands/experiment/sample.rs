@@ -6,29 +6,75 @@ use anyhow::Context;
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::edges::read_edges;
-use driftgraph_data::{ReadOptions, load};
+use driftgraph_data::write::write_series;
+use driftgraph_data::{Loaded, ReadOptions, fingerprint, load};
 use driftgraph_systems::observe::observe;
 use driftgraph_systems::{Dropping, Generated, MeasurementNoise, Recipe, generate, registry};
 
 use super::plan::Source;
 use crate::args::ExperimentArgs;
+use crate::output::write_file;
 
 /// What is fitted, and what the result is compared with.
 #[derive(Debug)]
 pub(super) struct Sample {
-    pub(super) data: SeriesSet,
+    /// As they are in a file, so that the work can be repeated by hand.
+    pub(super) loaded: Loaded,
     pub(super) truth: SignatureGraph,
+    /// Of data and truth.
+    pub(super) fingerprint: String,
 }
 
-impl From<Generated> for Sample {
-    fn from(generated: Generated) -> Self {
-        Self { data: generated.data, truth: generated.truth }
+impl Sample {
+    /// Reads data with a true graph.
+    fn read(table: &Path, truth: &Path) -> anyhow::Result<Self> {
+        let loaded = load(&[table.to_owned()], &ReadOptions::default())?;
+        let graph = read_edges(truth, None)?.graph(loaded.data.variables());
+        let graph =
+            graph.with_context(|| format!("`{}` does not fit the data", truth.display()))?;
+        Ok(Self::new(loaded, graph))
+    }
+
+    /// Writes data, unless they are there already, and reads them back.
+    pub(super) fn kept(
+        data: &SeriesSet,
+        truth: SignatureGraph,
+        file: &Path,
+    ) -> anyhow::Result<Self> {
+        let mut text = Vec::new();
+        write_series(&mut text, data)?;
+        if std::fs::read(file).ok().as_deref() != Some(&text) {
+            let folder = file.parent().unwrap_or(Path::new("."));
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+            write_file(file, |out| out.write_all(&text))?;
+        }
+        Ok(Self::new(load(&[file.to_owned()], &ReadOptions::default())?, truth))
+    }
+
+    fn new(loaded: Loaded, truth: SignatureGraph) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(fingerprint(&loaded.data).as_bytes());
+        for (source, target) in truth.edges() {
+            hasher.update(format!("{source},{target};").as_bytes());
+        }
+        let fingerprint = hasher.finalize().to_hex()[..32].to_owned();
+        Self { loaded, truth, fingerprint }
+    }
+
+    pub(super) fn data(&self) -> &SeriesSet {
+        &self.loaded.data
     }
 }
 
-/// Makes or reads the data of a variant.
-pub(super) fn sample(source: &Source, seed: u64, args: &ExperimentArgs) -> anyhow::Result<Sample> {
-    match *source {
+/// Makes or reads the data of a variant; what is made goes to `file`.
+pub(super) fn sample(
+    source: &Source,
+    seed: u64,
+    args: &ExperimentArgs,
+    file: &Path,
+) -> anyhow::Result<Sample> {
+    let Generated { data, truth, .. } = match *source {
         Source::Simulated { system, drop, standardise } => {
             let mut recipe = Recipe::paper(system, drop, seed)?;
             recipe.standardise = standardise;
@@ -37,27 +83,31 @@ pub(super) fn sample(source: &Source, seed: u64, args: &ExperimentArgs) -> anyho
                 recipe.n_scaling_series = 3;
                 recipe.n_points = 200;
             }
-            Ok(generate(registry::build(system, &[], seed)?.as_ref(), &recipe)?.into())
+            generate(registry::build(system, &[], seed)?.as_ref(), &recipe)?
         }
         Source::Dream3 { n_genes, network } => {
             let folder = data_folder(args, "dream3")?.join("dream3").join(format!("size{n_genes}"));
             let table = folder.join(format!("{network}.csv"));
-            read(&table, &folder.join(format!("{network}.truth.csv")))
+            return Sample::read(&table, &folder.join(format!("{network}.truth.csv")));
         }
         Source::Netsim { drop } => {
             let folder = data_folder(args, "netsim")?.join("netsim");
             let table = folder.join("sim3_subjects2-6.csv");
-            let Sample { data, truth } = read(&table, &folder.join("sim3.truth.csv"))?;
+            let whole = Sample::read(&table, &folder.join("sim3.truth.csv"))?;
+            if drop == 0.0 {
+                return Ok(whole);
+            }
             let dropping = Dropping::TimesOfAllSeries(drop);
-            let data = observe(&data, MeasurementNoise::Nothing, dropping, seed)?;
-            Ok(Sample { data, truth })
+            let data = observe(whole.data(), MeasurementNoise::Nothing, dropping, seed)?;
+            return Sample::kept(&data, whole.truth, file);
         }
-        Source::Linear => linear_system(seed, args.quick),
-    }
+        Source::Linear => linear_system(seed, args.quick)?,
+    };
+    Sample::kept(&data, truth, file)
 }
 
 /// A stable sparse linear system: size, density, noise, number and length of series all vary.
-fn linear_system(seed: u64, quick: bool) -> anyhow::Result<Sample> {
+fn linear_system(seed: u64, quick: bool) -> anyhow::Result<Generated> {
     // Stream 0 of this purpose decides the couplings of the system itself.
     let mut random = RandomStream::new(seed, Purpose::System, 1);
     let n_variables = 5 + random.below(11);
@@ -79,7 +129,7 @@ fn linear_system(seed: u64, quick: bool) -> anyhow::Result<Sample> {
         noise: MeasurementNoise::Relative(measurement_noise),
         ..usual
     };
-    Ok(generate(system.as_ref(), &recipe)?.into())
+    Ok(generate(system.as_ref(), &recipe)?)
 }
 
 /// The folder that holds the folder of a benchmark.
@@ -94,31 +144,34 @@ fn data_folder(args: &ExperimentArgs, benchmark: &str) -> anyhow::Result<PathBuf
     Ok(folder)
 }
 
-fn read(table: &Path, truth: &Path) -> anyhow::Result<Sample> {
-    let data = load(&[table.to_owned()], &ReadOptions::default())?.data;
-    let graph = read_edges(truth, None)?.graph(data.variables());
-    let truth = graph.with_context(|| format!("`{}` does not fit the data", truth.display()))?;
-    Ok(Sample { data, truth })
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// A short Lorenz system, kept in a folder.
+    pub(in super::super) fn lorenz(folder: &Path, seed: u64) -> Sample {
+        let recipe =
+            Recipe { n_series: 2, n_points: 40, ..Recipe::paper("lorenz96", 0.3, seed).unwrap() };
+        let system = registry::build("lorenz96", &[], seed).unwrap();
+        let Generated { data, truth, .. } = generate(system.as_ref(), &recipe).unwrap();
+        let sample = Sample::kept(&data, truth, &folder.join(format!("{seed}.csv"))).unwrap();
+        assert_eq!(fingerprint(sample.data()), fingerprint(&data), "a file keeps every bit");
+        sample
+    }
 
     #[test]
     fn linear_systems_vary_in_every_respect_and_repeat_by_seed() {
-        let all: Vec<Sample> = (0..40).map(|seed| linear_system(seed, false).unwrap()).collect();
-        let differs = |value: &dyn Fn(&Sample) -> usize| {
+        let all: Vec<Generated> = (0..40).map(|seed| linear_system(seed, false).unwrap()).collect();
+        let differs = |value: &dyn Fn(&Generated) -> usize| {
             let values: std::collections::BTreeSet<usize> = all.iter().map(value).collect();
             values.len() > 2
         };
-        assert!(differs(&|sample| sample.data.n_variables()));
-        assert!(differs(&|sample| sample.data.n_series()));
-        assert!(differs(&|sample| sample.data.n_rows() / sample.data.n_series()));
-        assert!(differs(&|sample| sample.truth.n_edges() / sample.data.n_variables()));
-        assert!(all.iter().all(|sample| (5..=15).contains(&sample.data.n_variables())));
+        assert!(differs(&|system| system.data.n_variables()));
+        assert!(differs(&|system| system.data.n_series()));
+        assert!(differs(&|system| system.data.n_rows() / system.data.n_series()));
+        assert!(differs(&|system| system.truth.n_edges() / system.data.n_variables()));
+        assert!(all.iter().all(|system| (5..=15).contains(&system.data.n_variables())));
         let again = linear_system(7, false).unwrap();
-        let hash = |sample: &Sample| driftgraph_data::fingerprint(&sample.data);
-        assert_eq!(hash(&again), hash(&all[7]));
+        assert_eq!(fingerprint(&again.data), fingerprint(&all[7].data));
     }
 }

@@ -8,23 +8,21 @@ use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::sync::Mutex;
-use std::time::Instant;
 
 use anyhow::Context;
 use driftgraph_core::SeriesSet;
-use driftgraph_core::train::fit::fit;
-use driftgraph_core::train::observer::{FitObserver, StepReport};
-use driftgraph_core::train::select::{SelectEvent, fit_ensemble};
-use driftgraph_core::train::trainer::Trainer;
+use driftgraph_core::train::progress::Step;
+use driftgraph_data::ReadOptions;
+use driftgraph_data::record::Asked;
+use driftgraph_methods::FitPlan;
 use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
-use driftgraph_run::plan::PlannedPosterior;
 use driftgraph_systems::{Recipe, generate, registry};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::cell::{CellInput, Spent, Store};
+use super::cell::{Cost, Store, Watch, cell_key};
 use super::origin::{heading, made_by, program};
-use super::work::resolve_line;
+use super::plan::{BRIDGE, SIMULATED};
 use crate::args::ExperimentArgs;
 use crate::cpu_time::cpu_seconds;
 use crate::peak_memory::{forget_peak, peak_bytes};
@@ -41,15 +39,23 @@ const GROWING: [(&str, &[usize]); 3] = [
 /// Beyond so many values, the paper's training keeps too much to be measured on a small computer.
 const MOST_VALUES_SIMULATED: usize = 1_000_000;
 
-/// What is measured, with the options of `fit` behind it.
-const METHODS: [(&str, &[&str]); 3] = [
-    ("bridge, linear", &["--select", "none", "--ensemble", "1", "--steps", "200"]),
-    (
-        "bridge, linear + neural",
-        &["--select", "none", "--ensemble", "1", "--drift", "linear-and-neural", "--steps", "50"],
-    ),
-    ("simulated, paper's", &["--preset", "paper-lorenz", "--steps", "5"]),
-];
+/// What is measured.
+const METHODS: [&str; 3] = ["bridge, linear", "bridge, linear + neural", SIMULATED_METHOD];
+const SIMULATED_METHOD: &str = "simulated, paper's";
+
+fn plan(method: &str) -> anyhow::Result<FitPlan> {
+    let (name, preset, settings) = match method {
+        SIMULATED_METHOD => (SIMULATED, Some("paper-lorenz"), json!({"steps": 5})),
+        "bridge, linear" => (BRIDGE, None, json!({"select": "none", "ensemble": 1, "steps": 200})),
+        _ => {
+            let drift = "linear-and-neural";
+            (BRIDGE, None, json!({"select": "none", "ensemble": 1, "drift": drift, "steps": 50}))
+        }
+    };
+    let settings = settings.as_object().cloned().unwrap_or_default();
+    let (method, preset) = (Some(name.to_owned()), preset.map(str::to_owned));
+    Ok(FitPlan::new(Asked { method, preset, settings, ..Asked::default() })?)
+}
 
 /// Numbers of variables, series and times, and which method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +70,7 @@ impl Size {
     }
 
     fn method(self) -> &'static str {
-        METHODS[self.method].0
+        METHODS[self.method]
     }
 }
 
@@ -85,47 +91,45 @@ impl FromStr for Size {
 
 /// What one size cost.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Cost {
+struct Measured {
     #[serde(flatten)]
     size: Size,
     driftgraph: String,
-    program: String,
-    command: String,
     n_steps: u64,
     /// CPU time of a step of training alone.
     seconds_per_step: Option<f64>,
     /// Preparation, training and the scores of all edges.
-    spent: Spent,
+    cost: Cost,
     /// Of the data alone, and of everything; `None` where the system does not tell.
     bytes_before: Option<u64>,
     peak_bytes: Option<u64>,
 }
 
-impl Cost {
+impl Measured {
     fn megabytes(&self) -> Option<f64> {
         self.peak_bytes.map(|bytes| bytes as f64 / 1e6)
     }
 }
 
 pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
-    let mut costs: Vec<(&str, Cost)> = Vec::new();
+    let mut costs: Vec<(&str, Measured)> = Vec::new();
     for (growing, size) in sizes(args.quick) {
         costs.push((growing, find_or_measure(size, args, store)?));
         anyhow::ensure!(!interrupted(), "interrupted; the same command goes on from here");
     }
     for (growing, _) in GROWING {
-        let own: Vec<&Cost> =
+        let own: Vec<&Measured> =
             costs.iter().filter(|(name, _)| *name == growing).map(|(_, cost)| cost).collect();
         if let Some(picture) = picture(growing, &own)? {
             store.write(&format!("scaling-{growing}.svg"), &picture)?;
         }
     }
-    let programs = costs.iter().map(|(_, cost)| cost.program.as_str());
+    let programs = costs.iter().map(|(_, cost)| cost.cost.program.as_str());
     let text = format!("{}{}\n{}\n", heading(args), table(&costs), made_by(programs));
     store.write("table.md", &text)?;
     store.write("table.csv", &csv(&costs))?;
     if args.json {
-        let all: Vec<&Cost> = costs.iter().map(|(_, cost)| cost).collect();
+        let all: Vec<&Measured> = costs.iter().map(|(_, cost)| cost).collect();
         printer::data(&serde_json::to_string_pretty(&json!({"scaling": all}))?)?;
     } else {
         printer::data(&text)?;
@@ -144,8 +148,7 @@ fn sizes(quick: bool) -> Vec<(&'static str, Size)> {
                 let mut sizes = if quick { [3, 2, 20] } else { USUAL };
                 sizes[place] = number;
                 let size = Size { sizes, method };
-                let is_simulated = METHODS[method].1.contains(&"--preset");
-                if !is_simulated || size.n_values() < MOST_VALUES_SIMULATED {
+                if METHODS[method] != SIMULATED_METHOD || size.n_values() < MOST_VALUES_SIMULATED {
                     all.push((growing, size));
                 }
             }
@@ -154,18 +157,11 @@ fn sizes(quick: bool) -> Vec<(&'static str, Size)> {
     all
 }
 
-fn find_or_measure(size: Size, args: &ExperimentArgs, store: &Store) -> anyhow::Result<Cost> {
-    let settings = json!({"options": METHODS[size.method].1});
-    let input = CellInput {
-        experiment: "scaling",
-        variant: &size.sizes.map(|number| number.to_string()).join("-"),
-        method: size.method(),
-        seed: 0,
-        fingerprint: "",
-        settings: &settings,
-    };
-    let key = input.key();
-    if let Some(cost) = store.find(&key)? {
+fn find_or_measure(size: Size, args: &ExperimentArgs, store: &Store) -> anyhow::Result<Measured> {
+    let variant = size.sizes.map(|number| number.to_string()).join("-");
+    let plan = plan(size.method())?;
+    let key = cell_key(["scaling", &variant, size.method()], 0, &plan.settings());
+    if let Some(cost) = store.find_cost(&key) {
         return Ok(cost);
     }
     let [variables, series, times] = size.sizes;
@@ -182,35 +178,33 @@ fn find_or_measure(size: Size, args: &ExperimentArgs, store: &Store) -> anyhow::
     let output = child.stderr(Stdio::inherit()).output().context("cannot start this program")?;
     anyhow::ensure!(!interrupted(), "interrupted; the same command goes on from here");
     anyhow::ensure!(output.status.success(), "the measurement ended with {}", output.status);
-    let cost: Cost = serde_json::from_slice(&output.stdout).context("an unexpected answer")?;
-    store.keep_cell(&key, &cost)?;
+    let cost: Measured = serde_json::from_slice(&output.stdout).context("an unexpected answer")?;
+    store.keep_cost(&key, &cost)?;
     Ok(cost)
 }
 
 /// Measures one size in this process and prints what it cost.
 pub(super) fn measure_here(size: Size, args: &ExperimentArgs) -> anyhow::Result<()> {
     let data = data(size)?;
-    let mut line = vec!["driftgraph", "fit", "DATA"];
-    line.extend(METHODS[size.method].1);
-    let posterior = resolve_line(&line)?;
+    let plan = plan(size.method())?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0));
     let threads = threads.build().context("cannot start the threads")?;
     // What making the data took is not part of it.
     forget_peak();
     let bytes_before = peak_bytes();
-    let (clock, cpu) = (Instant::now(), cpu_seconds());
-    let steps = threads.install(|| train(&posterior, &data))?;
-    let (spent, peak_bytes) = (Spent::since(clock, cpu), peak_bytes());
-    let cost = Cost {
+    let (watch, steps) = (Watch::start(), Mutex::new(Steps::default()));
+    let lock = || steps.lock().expect("no thread panics while it holds this lock");
+    let follow = |_: &Step<'_>| lock().one_more();
+    threads.install(|| plan.learn(&data, &follow))?;
+    let command = plan.command(&["DATA".into()], &ReadOptions::default());
+    let cost = Measured {
         size,
         driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
-        program: program()?,
-        command: line.join(" "),
-        n_steps: steps.n,
-        seconds_per_step: steps.seconds_per_step(),
-        spent,
+        n_steps: lock().n,
+        seconds_per_step: lock().seconds_per_step(),
+        cost: watch.cost(&program()?, command),
         bytes_before,
-        peak_bytes,
+        peak_bytes: peak_bytes(),
     };
     printer::data(&serde_json::to_string(&cost)?)?;
     Ok(())
@@ -239,32 +233,6 @@ impl Steps {
     }
 }
 
-impl FitObserver for Steps {
-    fn step(&mut self, _: &StepReport, _: &Trainer) -> ControlFlow<()> {
-        self.one_more()
-    }
-}
-
-/// Fits, and says how many steps that took and when.
-fn train(posterior: &PlannedPosterior, data: &SeriesSet) -> anyhow::Result<Steps> {
-    let mut steps = Steps::default();
-    match posterior {
-        PlannedPosterior::Simulated(_, settings) => {
-            fit(data, settings, &mut steps)?;
-        }
-        PlannedPosterior::Bridge(plan) => {
-            let knowledge = plan.knowledge(data)?;
-            let members = (&plan.settings.base, plan.settings.ensemble);
-            let shared = Mutex::new(steps);
-            let lock = || shared.lock().expect("no thread panics while it holds this lock");
-            let observer = |_: &SelectEvent<'_>| lock().one_more();
-            fit_ensemble(data, &knowledge, members, &observer)?;
-            steps = shared.into_inner().expect("no thread panics while it holds this lock");
-        }
-    }
-    Ok(steps)
-}
-
 fn data(Size { sizes: [variables, series, times], .. }: Size) -> anyhow::Result<SeriesSet> {
     let system = registry::build("linear", &[("variables", variables as f64)], 0)?;
     let recipe = Recipe {
@@ -276,7 +244,7 @@ fn data(Size { sizes: [variables, series, times], .. }: Size) -> anyhow::Result<
     Ok(generate(system.as_ref(), &recipe)?.data)
 }
 
-fn table(costs: &[(&str, Cost)]) -> String {
+fn table(costs: &[(&str, Measured)]) -> String {
     let mut text = "| grows | variables | series | times | method | steps | CPU s, all | CPU ms per step | peak memory, MB |\n\
                     | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n"
         .to_owned();
@@ -290,7 +258,7 @@ fn table(costs: &[(&str, Cost)]) -> String {
             "| {growing} | {variables} | {series} | {times} | {} | {} | {} | {} | {} |",
             cost.size.method(),
             cost.n_steps,
-            digits(cost.spent.cpu_seconds, 2),
+            digits(cost.cost.cpu_seconds, 2),
             digits(cost.seconds_per_step.map(|seconds| 1e3 * seconds), 2),
             digits(cost.megabytes(), 0),
         );
@@ -298,14 +266,14 @@ fn table(costs: &[(&str, Cost)]) -> String {
     text
 }
 
-fn csv(costs: &[(&str, Cost)]) -> String {
+fn csv(costs: &[(&str, Measured)]) -> String {
     let mut text =
         "grows,variables,series,times,method,steps,cpu_seconds,cpu_seconds_per_step,peak_bytes\n"
             .to_owned();
     for (growing, cost) in costs {
         let [variables, series, times] = cost.size.sizes;
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let (cpu, step) = (number(cost.spent.cpu_seconds), number(cost.seconds_per_step));
+        let (cpu, step) = (number(cost.cost.cpu_seconds), number(cost.seconds_per_step));
         let bytes = cost.peak_bytes.map_or(String::new(), |bytes| bytes.to_string());
         let _ = writeln!(
             text,
@@ -318,15 +286,15 @@ fn csv(costs: &[(&str, Cost)]) -> String {
 }
 
 /// Time per step and memory, each method a line; nothing where the system tells neither.
-fn picture(growing: &str, costs: &[&Cost]) -> anyhow::Result<Option<String>> {
+fn picture(growing: &str, costs: &[&Measured]) -> anyhow::Result<Option<String>> {
     let place = GROWING.iter().position(|(name, _)| *name == growing).unwrap_or(0);
-    let line = |method: usize, value: &dyn Fn(&Cost) -> Option<f64>| {
+    let line = |method: usize, value: &dyn Fn(&Measured) -> Option<f64>| {
         let own = costs.iter().filter(|cost| cost.size.method == method);
         let points = own.filter_map(|cost| Some((cost.size.sizes[place] as f64, value(cost)?)));
         let (times, middle): (Vec<f64>, Vec<f64>) = points.unzip();
-        Band { label: METHODS[method].0.to_owned(), times, middle, ..Band::default() }
+        Band { label: METHODS[method].to_owned(), times, middle, ..Band::default() }
     };
-    let panel = |name: &str, value: &dyn Fn(&Cost) -> Option<f64>| Panel {
+    let panel = |name: &str, value: &dyn Fn(&Measured) -> Option<f64>| Panel {
         name: name.to_owned(),
         bands: (0..METHODS.len())
             .map(|method| line(method, value))
@@ -336,7 +304,7 @@ fn picture(growing: &str, costs: &[&Cost]) -> anyhow::Result<Option<String>> {
     };
     let panels = vec![
         panel("CPU seconds per step", &|cost| cost.seconds_per_step),
-        panel("Peak memory, MB", &Cost::megabytes),
+        panel("Peak memory, MB", &Measured::megabytes),
     ];
     if panels.iter().any(|panel| panel.bands.is_empty()) {
         return Ok(None);

@@ -7,9 +7,9 @@ use driftgraph_core::fitted::calibration::Reliability;
 use driftgraph_core::fitted::score::SelfEdges;
 use serde::Serialize;
 
-use super::cell::CellResult;
-use super::plan::{PaperFigure, Plan, Variant, paper_mean};
-use crate::args::Method;
+use super::cell::Cell;
+use super::plan::{ORACLE, PaperFigure, Plan, Variant, paper_mean};
+use super::tables::{Refusal, Results};
 
 /// The metrics of a table, in its order.
 const METRICS: [&str; 9] =
@@ -21,7 +21,7 @@ type Values = [Option<f64>; METRICS.len()];
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
     pub(super) data: String,
-    pub(super) method: &'static str,
+    pub(super) method: String,
     pub(super) self_edges: SelfEdges,
     /// Whether the paper counts self edges in this way.
     pub(super) as_in_the_paper: bool,
@@ -57,7 +57,7 @@ impl Spread {
 }
 
 /// All rows: every variant, then the means over groups of variants; both conventions each.
-pub(super) fn rows(plan: &Plan, cells: &[CellResult]) -> Vec<Row> {
+pub(super) fn rows(plan: &Plan, results: &Results) -> Vec<Row> {
     let conventions = match plan.self_edges {
         SelfEdges::Kept => [SelfEdges::Kept, SelfEdges::Dropped],
         SelfEdges::Dropped => [SelfEdges::Dropped, SelfEdges::Kept],
@@ -66,7 +66,7 @@ pub(super) fn rows(plan: &Plan, cells: &[CellResult]) -> Vec<Row> {
     let mut groups: Vec<(&str, Vec<&Variant>)> = Vec::new();
     for variant in &plan.variants {
         let parts = [variant];
-        rows.extend(rows_of(plan, cells, &variant.name, &parts, conventions));
+        rows.extend(rows_of(plan, results, &variant.name, &parts, conventions));
         if let Some(group) = variant.group {
             match groups.iter_mut().find(|(name, _)| *name == group) {
                 Some((_, members)) => members.push(variant),
@@ -75,28 +75,31 @@ pub(super) fn rows(plan: &Plan, cells: &[CellResult]) -> Vec<Row> {
         }
     }
     for (name, members) in groups {
-        rows.extend(rows_of(plan, cells, name, &members, conventions));
+        rows.extend(rows_of(plan, results, name, &members, conventions));
     }
     rows
 }
 
 fn rows_of(
     plan: &Plan,
-    cells: &[CellResult],
+    results: &Results,
     name: &str,
     parts: &[&Variant],
     conventions: [SelfEdges; 2],
 ) -> Vec<Row> {
     let mut rows = Vec::new();
-    for &method in &plan.methods {
+    for method in &plan.methods {
         // A seed counts where every part has it.
         let n_planned = plan.seeds(parts[0], method);
         let find = |variant: &Variant, seed: u64| {
-            cells.iter().find(|cell| cell.is(&variant.name, method, seed))
+            results.cells.iter().find(|cell| cell.is(&variant.name, method, seed))
         };
         let complete = |seed: u64| parts.iter().map(|part| find(part, seed)).collect();
-        let seeds: Vec<Vec<&CellResult>> = (0..n_planned).filter_map(complete).collect();
-        if seeds.is_empty() {
+        let seeds: Vec<Vec<&Cell>> = (0..n_planned).filter_map(complete).collect();
+        let refusals: Vec<&Refusal> = (results.refusals.iter())
+            .filter(|one| parts.iter().any(|part| one.is(&part.name, method)))
+            .collect();
+        if seeds.is_empty() && refusals.is_empty() {
             continue;
         }
         let paper = if let [only] = parts { only.paper } else { paper_mean(name) };
@@ -104,7 +107,7 @@ fn rows_of(
             let as_in_the_paper = self_edges == plan.self_edges;
             rows.push(Row {
                 data: name.to_owned(),
-                method: method.word(),
+                method: method.clone(),
                 self_edges,
                 as_in_the_paper,
                 n_seeds: seeds.len(),
@@ -112,7 +115,7 @@ fn rows_of(
                 metrics: metrics(&seeds, self_edges),
                 paper: paper.filter(|_| as_in_the_paper),
                 cpu_seconds: mean_cpu_seconds(&seeds),
-                note: note(method, &seeds),
+                note: note(method, &seeds, &refusals),
             });
         }
     }
@@ -120,10 +123,7 @@ fn rows_of(
 }
 
 /// Per seed the mean over parts, then mean and deviation over the seeds where it is defined.
-fn metrics(
-    seeds: &[Vec<&CellResult>],
-    self_edges: SelfEdges,
-) -> BTreeMap<&'static str, Option<Spread>> {
+fn metrics(seeds: &[Vec<&Cell>], self_edges: SelfEdges) -> BTreeMap<&'static str, Option<Spread>> {
     let per_seed: Vec<Values> = seeds.iter().map(|parts| mean_values(parts, self_edges)).collect();
     let spread = |idx: usize| {
         let defined: Vec<f64> = per_seed.iter().filter_map(|values| values[idx]).collect();
@@ -132,7 +132,7 @@ fn metrics(
     METRICS.iter().enumerate().map(|(idx, name)| (*name, spread(idx))).collect()
 }
 
-fn mean_values(parts: &[&CellResult], self_edges: SelfEdges) -> Values {
+fn mean_values(parts: &[&Cell], self_edges: SelfEdges) -> Values {
     let all: Vec<Values> = parts.iter().map(|cell| values(cell, self_edges)).collect();
     std::array::from_fn(|idx| {
         let sum: Option<f64> = all.iter().map(|values| values[idx]).sum();
@@ -140,7 +140,7 @@ fn mean_values(parts: &[&CellResult], self_edges: SelfEdges) -> Values {
     })
 }
 
-fn values(cell: &CellResult, self_edges: SelfEdges) -> Values {
+fn values(cell: &Cell, self_edges: SelfEdges) -> Values {
     let scores = cell.scores(self_edges);
     let (metrics, reliability) = (&scores.metrics, scores.reliability.as_ref());
     [
@@ -156,16 +156,16 @@ fn values(cell: &CellResult, self_edges: SelfEdges) -> Values {
     ]
 }
 
-fn mean_cpu_seconds(seeds: &[Vec<&CellResult>]) -> Option<f64> {
-    let all: Option<Vec<f64>> = seeds.iter().flatten().map(|cell| cell.cpu_seconds).collect();
+fn mean_cpu_seconds(seeds: &[Vec<&Cell>]) -> Option<f64> {
+    let all: Option<Vec<f64>> = seeds.iter().flatten().map(|cell| cell.cost.cpu_seconds).collect();
     all.and_then(|all| Spread::new(&all)).map(|spread| spread.mean)
 }
 
-/// What was chosen, or how far training came.
-fn note(method: Method, seeds: &[Vec<&CellResult>]) -> String {
+/// What was chosen, how far training came, or why there is nothing.
+fn note(method: &str, seeds: &[Vec<&Cell>], refusals: &[&Refusal]) -> String {
     let cells = || seeds.iter().flatten();
     let mut chosen: BTreeMap<&str, usize> = BTreeMap::new();
-    for name in cells().filter_map(|cell| cell.details.chosen.as_deref()) {
+    for name in cells().filter_map(|cell| cell.chosen.as_deref()) {
         *chosen.entry(name).or_default() += 1;
     }
     let mut notes = Vec::new();
@@ -173,10 +173,10 @@ fn note(method: Method, seeds: &[Vec<&CellResult>]) -> String {
         let names: Vec<String> = chosen.iter().map(|(name, n)| format!("{name} ({n})")).collect();
         notes.push(names.join(", "));
     }
-    if method == Method::Oracle {
+    if method == ORACLE {
         notes.push("by the truth, for information only".to_owned());
     }
-    let epochs: Vec<_> = cells().filter_map(|cell| cell.details.epochs).collect();
+    let epochs: Vec<_> = cells().filter_map(|cell| cell.epochs).collect();
     if let (Some(least), Some(most)) =
         (epochs.iter().map(|e| e.reached).min(), epochs.iter().map(|e| e.reached).max())
     {
@@ -187,6 +187,9 @@ fn note(method: Method, seeds: &[Vec<&CellResult>]) -> String {
     if n_diverged > 0 {
         notes.push(format!("{n_diverged} diverged"));
     }
+    let mut reasons: Vec<&str> = refusals.iter().map(|one| one.reason.as_str()).collect();
+    reasons.dedup();
+    notes.extend(reasons.into_iter().map(str::to_owned));
     notes.join("; ")
 }
 
@@ -207,7 +210,7 @@ pub(super) fn markdown(rows: &[Row], self_edges: SelfEdges) -> String {
         let prevalence = row.metrics.get("prevalence").copied().flatten();
         let cells = [
             row.data.clone(),
-            row.method.to_owned(),
+            row.method.clone(),
             seeds(row),
             cell("auroc"),
             row.paper.map_or("-".to_owned(), |paper| {
@@ -258,7 +261,7 @@ pub(super) fn csv(rows: &[Row]) -> anyhow::Result<String> {
             SelfEdges::Kept => "kept",
             SelfEdges::Dropped => "dropped",
         };
-        let mut cells = vec![row.data.clone(), row.method.to_owned(), self_edges.to_owned()];
+        let mut cells = vec![row.data.clone(), row.method.clone(), self_edges.to_owned()];
         cells.extend([row.as_in_the_paper.to_string(), row.n_seeds.to_string()]);
         for name in METRICS {
             let spread = row.metrics.get(name).copied().flatten();

@@ -1,41 +1,49 @@
 //! Tables of metrics: every variant, method and seed a cell, computed one after the other and kept.
 
-use std::time::Instant;
-
-use driftgraph_core::EdgeScores;
-use driftgraph_core::fitted::calibration::Reliability;
-use driftgraph_core::fitted::score::{MetricOptions, SelfEdges};
-use driftgraph_data::fingerprint;
+use anyhow::Context;
+use driftgraph_methods::FitPlan;
+use driftgraph_run::JobError;
+use driftgraph_text::count;
 use serde_json::json;
 
 use super::calibration::Calibration;
-use super::cell::{CellInput, CellResult, Scores, Spent, Store};
-use super::origin::{heading, made_by, program};
+use super::cell::{Cell, Cost, Store, Task};
+use super::origin::{heading, made_by};
 use super::pace::Pace;
-use super::plan::{Plan, Variant};
+use super::plan::{BRIDGE, ORACLE, Plan, Variant, candidate_plan};
 use super::sample::{Sample, sample};
-use super::work::{self, Bench, Found, Prepared};
 use super::{curve, table};
-use crate::args::{ExperimentArgs, ExperimentName, Method};
-use crate::commands::score::ranked_metrics;
-use crate::cpu_time::cpu_seconds;
-use crate::output::count;
+use crate::args::{ExperimentArgs, ExperimentName};
 use crate::printer;
 use crate::progress::interrupted;
 
 pub(super) fn run(args: &ExperimentArgs, plan: &Plan, store: &Store) -> anyhow::Result<()> {
-    let mut run = Run {
-        args,
-        plan,
-        store,
-        program: program()?,
-        pace: Pace::new(plan),
-        cells: Vec::new(),
-        failures: Vec::new(),
-    };
+    let (pace, results) = (Pace::new(plan), Results::default());
+    let mut run = Run { args, plan, store, pace, results, failures: Vec::new() };
     run.all_cells()?;
     run.write_tables()?;
     run.say_what_is_missing()
+}
+
+/// What is known of all cells.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    pub(super) cells: Vec<Cell>,
+    pub(super) refusals: Vec<Refusal>,
+}
+
+/// Data that a method cannot learn from.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    variant: String,
+    method: String,
+    pub(super) reason: String,
+}
+
+impl Refusal {
+    pub(super) fn is(&self, variant: &str, method: &str) -> bool {
+        (self.variant.as_str(), self.method.as_str()) == (variant, method)
+    }
 }
 
 /// An experiment under way.
@@ -43,38 +51,38 @@ struct Run<'a> {
     args: &'a ExperimentArgs,
     plan: &'a Plan,
     store: &'a Store,
-    program: String,
     pace: Pace,
-    cells: Vec<CellResult>,
-    /// Cells that could not be computed, with the reason.
+    results: Results,
+    /// Cells that could not be computed for reasons that have nothing to do with data and method.
     failures: Vec<String>,
 }
 
 /// A cell that is due.
 #[derive(Clone, Copy)]
-struct Task<'a> {
+struct Due<'a> {
     variant: &'a Variant,
-    method: Method,
+    method: &'a str,
     seed: u64,
     sample: &'a Sample,
-    /// Of data and truth.
-    fingerprint: &'a str,
 }
+
+/// A cell, and whether anything was done for it now.
+type Made = Option<(Cell, bool)>;
 
 impl Run<'_> {
     fn all_cells(&mut self) -> anyhow::Result<()> {
         let plan = self.plan;
         for variant in &plan.variants {
             for seed in 0..plan.n_seeds {
-                let due = |method: &Method| seed < plan.seeds(variant, *method);
-                let methods: Vec<Method> = plan.methods.iter().copied().filter(due).collect();
+                let due = |method: &&String| seed < plan.seeds(variant, method);
+                let methods: Vec<&String> = plan.methods.iter().filter(due).collect();
                 if methods.is_empty() {
                     continue;
                 }
-                let sample = &sample(&variant.source, seed, self.args)?;
-                let fingerprint = &sample_fingerprint(sample);
+                let file = self.store.data_file(&variant.name, seed);
+                let sample = &sample(&variant.source, seed, self.args, &file)?;
                 for method in methods {
-                    self.one_cell(Task { variant, method, seed, sample, fingerprint });
+                    self.one_cell(Due { variant, method, seed, sample });
                     if interrupted() {
                         return Ok(());
                     }
@@ -85,97 +93,108 @@ impl Run<'_> {
     }
 
     /// Finds or computes a cell; one that cannot be computed is remembered and does not stop the others.
-    fn one_cell(&mut self, task: Task<'_>) {
-        match self.find_or_compute(task) {
-            Ok(Some(cell)) => self.cells.push(cell),
-            Ok(None) => {}
-            Err(error) => {
-                let Task { variant, method, seed, .. } = task;
-                let name = format!("{}, {}, seed {seed}", variant.name, method.word());
-                printer::note(&format!("{name}: failed: {error:#}"));
-                self.failures.push(name);
-                self.pace.failed();
+    fn one_cell(&mut self, due: Due<'_>) {
+        let made = match due.method {
+            ORACLE => self.oracle(due),
+            _ => self.fitted(due),
+        };
+        let error = match made {
+            Ok(Some((cell, is_new))) => {
+                let auroc = cell.auroc(self.plan.self_edges);
+                if is_new {
+                    self.pace.finished(&cell, auroc)
+                } else {
+                    self.pace.done(&cell)
+                }
+                self.results.cells.push(cell);
+                return;
+            }
+            Ok(None) => return,
+            Err(error) => error,
+        };
+        let name = format!("{}, {}, seed {}", due.variant.name, due.method, due.seed);
+        printer::note(&format!("{name}: failed: {error:#}"));
+        self.pace.failed();
+        if error.downcast_ref().is_some_and(is_refusal) {
+            let (variant, method) = (due.variant.name.clone(), due.method.to_owned());
+            // A table has no place for lines and columns of its cells.
+            let reason = format!("{error:#}").replace('\n', " ").replace('|', "/");
+            self.results.refusals.push(Refusal { variant, method, reason });
+        } else {
+            self.failures.push(name);
+        }
+    }
+
+    /// The result of a method; `None` if the user asked to stop before it was complete.
+    fn fitted(&self, due: Due<'_>) -> anyhow::Result<Made> {
+        let plan = due.variant.plan(due.method, due.seed, self.args.quick)?;
+        let experiment = self.args.name.word();
+        let task = self.task(due, &experiment, due.method, &plan);
+        self.made(&task)
+    }
+
+    fn made(&self, task: &Task<'_>) -> anyhow::Result<Made> {
+        let progress = self.pace.begin(task.variant, task.method, task.seed);
+        let Some(found) = self.store.run(task, &progress)? else { return Ok(None) };
+        let is_new = found.is_new;
+        Ok(Some((Cell::new(task, found)?, is_new)))
+    }
+
+    /// Every candidate of the bridge fitted to all data; the one that the truth likes best, at the cost of all.
+    fn oracle(&self, due: Due<'_>) -> anyhow::Result<Made> {
+        let of_bridge = |cell: &&Cell| cell.is(&due.variant.name, BRIDGE, due.seed);
+        let bridge = self.results.cells.iter().find(of_bridge);
+        let tried = bridge.context("its cell of `bridge` is not finished")?.selection.as_ref();
+        let tried = tried.context("its cell of `bridge` has compared nothing")?;
+        let plan = due.variant.plan(BRIDGE, due.seed, self.args.quick)?;
+        let experiment = self.args.name.word();
+        let (mut best, mut cost, mut any_new): (Option<Cell>, _, _) =
+            (None, Cost::default(), false);
+        for candidate in &tried.candidates {
+            let plan = candidate_plan(&plan, candidate)?;
+            let method = format!("{ORACLE} {}", candidate.name);
+            let task = self.task(due, &experiment, &method, &plan);
+            let Some((cell, is_new)) = self.made(&task)? else { return Ok(None) };
+            cost.add(&cell.cost);
+            any_new |= is_new;
+            let auroc = |cell: &Cell| cell.auroc(self.plan.self_edges);
+            if best.as_ref().is_none_or(|other| auroc(&cell) > auroc(other)) {
+                best = Some(Cell { chosen: Some(candidate.name.clone()), ..cell });
             }
         }
+        let best = best.context("no candidate was tried")?;
+        let cost = Cost { seconds: cost.seconds, cpu_seconds: cost.cpu_seconds, ..best.cost };
+        // A curve would be that of one candidate.
+        let (method, history) = (ORACLE.to_owned(), Vec::new());
+        Ok(Some((Cell { method, cost, history, ..best }, any_new)))
     }
 
-    /// The result of a cell; `None` if the user asked to stop before it was complete.
-    fn find_or_compute(&mut self, task: Task<'_>) -> anyhow::Result<Option<CellResult>> {
-        let Task { variant, method, seed, sample, fingerprint } = task;
-        let bridge = self.cells.iter().find(|cell| cell.is(&variant.name, Method::Bridge, seed));
-        let prepared = work::prepare(method, variant, seed, self.args, bridge)?;
-        let input = CellInput {
-            experiment: self.args.name.word(),
-            variant: &variant.name,
-            method: method.word(),
-            seed,
-            fingerprint,
-            settings: &prepared.settings,
-        };
-        let key = input.key();
-        if let Some(cell) = self.store.find(&key)?.filter(|cell| prepared.work.is_done_by(cell)) {
-            self.pace.skipped(&cell);
-            return Ok(Some(cell));
-        }
-        let bar = self.pace.begin(&variant.name, method, seed);
-        let tell = |what: &str| bar.set_message(what.to_owned());
-        let (self_edges, checkpoints) = (self.plan.self_edges, self.store.checkpoints());
-        let bench = Bench { sample, self_edges, checkpoints: &checkpoints, tell: &tell };
-        let (clock, cpu) = (Instant::now(), cpu_seconds());
-        let found = work::find(&prepared.work, &key, bench);
-        let spent = Spent::since(clock, cpu);
-        bar.finish_and_clear();
-        let Some(found) = found? else { return Ok(None) };
-        let spent = found.spent_before.and(spent);
-        let cell = self.result(task, (key, prepared), &found, spent)?;
-        self.store.keep(&cell, sample.data.variables(), &found)?;
-        self.pace.finished(&cell, cell.scores(self.plan.self_edges).metrics.auroc);
-        Ok(Some(cell))
-    }
-
-    fn result(
+    fn task<'a>(
         &self,
-        task: Task<'_>,
-        (key, prepared): (String, Prepared),
-        found: &Found,
-        Spent { seconds, cpu_seconds }: Spent,
-    ) -> anyhow::Result<CellResult> {
-        let data = &task.sample.data;
-        Ok(CellResult {
-            key,
-            experiment: self.args.name.word().to_owned(),
-            variant: task.variant.name.clone(),
-            method: task.method.word().to_owned(),
-            seed: task.seed,
-            driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
-            program: self.program.clone(),
-            command: prepared.command,
-            settings: prepared.settings,
-            fingerprint: task.fingerprint.to_owned(),
-            n_series: data.n_series(),
-            n_variables: data.n_variables(),
-            n_rows: data.n_rows(),
-            with_self_edges: scores(found, task.sample, SelfEdges::Kept)?,
-            without_self_edges: scores(found, task.sample, SelfEdges::Dropped)?,
-            seconds,
-            cpu_seconds,
-            details: found.details.clone(),
-        })
+        due: Due<'a>,
+        experiment: &'a str,
+        method: &'a str,
+        plan: &'a FitPlan,
+    ) -> Task<'a> {
+        let Due { variant, seed, sample, .. } = due;
+        let self_edges = self.plan.self_edges;
+        Task { experiment, variant: &variant.name, method, seed, sample, plan, self_edges }
     }
 
     fn write_tables(&self) -> anyhow::Result<()> {
+        let cells = &self.results.cells;
         let (text, csv, object) = if self.args.name == ExperimentName::Calibration {
-            let calibration = Calibration::new(&self.cells);
+            let calibration = Calibration::new(cells);
             self.store.write("reliability.svg", &calibration.picture()?)?;
             (calibration.markdown(), calibration.csv()?, json!(calibration))
         } else {
-            for (name, picture) in curve::pictures(self.plan, &self.cells)? {
+            for (name, picture) in curve::pictures(self.plan, cells)? {
                 self.store.write(&name, &picture)?;
             }
-            let rows = table::rows(self.plan, &self.cells);
+            let rows = table::rows(self.plan, &self.results);
             (table::markdown(&rows, self.plan.self_edges), table::csv(&rows)?, json!(rows))
         };
-        let made_by = made_by(self.cells.iter().map(|cell| cell.program.as_str()));
+        let made_by = made_by(cells.iter().map(|cell| cell.cost.program.as_str()));
         let text = format!("{}{text}\n{made_by}\n", heading(self.args));
         self.store.write("table.md", &text)?;
         self.store.write("table.csv", &csv)?;
@@ -189,7 +208,8 @@ impl Run<'_> {
     }
 
     fn say_what_is_missing(&self) -> anyhow::Result<()> {
-        let n_old = self.cells.iter().filter(|cell| cell.program != self.program).count();
+        let is_old = |cell: &&Cell| cell.cost.program != self.store.program;
+        let n_old = self.results.cells.iter().filter(is_old).count();
         let folder = self.args.out.display();
         if n_old > 0 {
             let n_old = count(n_old, "cell was", "cells were");
@@ -197,8 +217,8 @@ impl Run<'_> {
                 "note: {n_old} made by another build of this program; delete `{folder}/cells` to compute everything anew"
             ));
         }
-        printer::note(&format!("tables, edges and the results of every cell are in `{folder}`"));
-        let (n_done, n_cells) = (self.cells.len(), self.pace.n_cells());
+        printer::note(&format!("tables, data and the runs of all cells are in `{folder}`"));
+        let (n_done, n_cells) = (self.results.cells.len(), self.pace.n_cells());
         anyhow::ensure!(
             !interrupted(),
             "interrupted with {n_done} of {n_cells} cells finished; the same command goes on from there"
@@ -213,22 +233,13 @@ impl Run<'_> {
     }
 }
 
-fn sample_fingerprint(sample: &Sample) -> String {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(fingerprint(&sample.data).as_bytes());
-    for (source, target) in sample.truth.edges() {
-        hasher.update(format!("{source},{target};").as_bytes());
-    }
-    hasher.finalize().to_hex()[..32].to_owned()
-}
-
-fn scores(found: &Found, sample: &Sample, self_edges: SelfEdges) -> anyhow::Result<Scores> {
-    let ranking_only = found.probabilities.is_none();
-    let options = MetricOptions { ranking_only, ..MetricOptions::new(self_edges) };
-    let scores: &EdgeScores = found.probabilities.as_ref().unwrap_or(&found.ranking);
-    let metrics = ranked_metrics(scores, &found.ranking, &sample.truth, options)?;
-    let probabilities = found.probabilities.as_ref();
-    let reliability =
-        probabilities.map(|all| Reliability::new(all, &sample.truth, self_edges)).transpose()?;
-    Ok(Scores { metrics, reliability })
+/// Whether method and data do not go together, rather than something else having gone wrong.
+fn is_refusal(error: &JobError) -> bool {
+    matches!(
+        error,
+        JobError::Method(_)
+            | JobError::Plan(_)
+            | JobError::Diverged { .. }
+            | JobError::NotFinite { .. }
+    )
 }

@@ -1,9 +1,9 @@
 //! Mean partial derivatives of drift and noise over visited states.
 
-use super::net::{BlockNet, NetBuffers, Strengths};
+use super::net::{NetBuffers, Strengths};
 use super::{DiffusionForm, Dynamics};
 use crate::fitted::edges::MeanEffects;
-use crate::numeric::real::Real;
+use crate::posterior::bridge::neural::AddsTo;
 
 /// Half the distance of the states whose difference is taken, in deviations: node functions are
 /// piecewise linear in single precision, so that it must not be tiny.
@@ -58,12 +58,14 @@ impl Dynamics {
         let mut signs: Vec<(f64, f64)> = (drift.iter())
             .map(|effect| (f64::from(u8::from(*effect > 0.0)), f64::from(u8::from(*effect < 0.0))))
             .collect();
-        let mut noise = self.diffusion_net.as_ref().map(|_| vec![0.0; n * n]);
+        let mut noise = (!self.has_constant_diffusion()).then(|| vec![0.0; n * n]);
         for source in 0..n {
             let mut graph = self.lagged.probabilities.clone();
             graph[source * n..(source + 1) * n].fill(1.0);
-            if let Some(net) = &self.drift_net {
-                let slopes = slopes(net, &graph, states, source);
+            if self.parts.iter().any(|part| part.adds_to == AddsTo::Drift) {
+                let [below, above] = self.outputs_around(AddsTo::Drift, &graph, states, source);
+                let slope = |(a, b): (&f64, &f64)| (b - a) / (2.0 * REACH);
+                let slopes: Vec<f64> = below.iter().zip(&above).map(slope).collect();
                 for target in 0..n {
                     let idx = source * n + target;
                     let own = linear(idx);
@@ -75,8 +77,8 @@ impl Dynamics {
                     signs[idx] = (share(|slope| slope > 0.0), share(|slope| slope < 0.0));
                 }
             }
-            if let Some((net, noise)) = self.diffusion_net.as_ref().zip(noise.as_mut()) {
-                let logs = self.log_diffusion_slopes(net, &graph, states, source);
+            if let Some(noise) = &mut noise {
+                let logs = self.log_diffusion_slopes(&graph, states, source);
                 for target in 0..n {
                     let sum: f64 = logs.iter().skip(target).step_by(n).sum();
                     noise[source * n + target] = sum / n_states;
@@ -87,14 +89,8 @@ impl Dynamics {
         MeanEffects { drift, deviations, noise, signs }
     }
 
-    fn log_diffusion_slopes(
-        &self,
-        net: &BlockNet,
-        graph: &[f64],
-        states: &[f64],
-        source: usize,
-    ) -> Vec<f64> {
-        let [below, above] = outputs_around(net, graph, states, source);
+    fn log_diffusion_slopes(&self, graph: &[f64], states: &[f64], source: usize) -> Vec<f64> {
+        let [below, above] = self.outputs_around(AddsTo::LogDiffusion, graph, states, source);
         let log = |output: f64| match &self.diffusion {
             DiffusionForm::Exponential(_) => output,
             DiffusionForm::Activated(process) => {
@@ -105,24 +101,29 @@ impl Dynamics {
         };
         (below.iter().zip(&above)).map(|(&a, &b)| (log(b) - log(a)) / (2.0 * REACH)).collect()
     }
-}
 
-/// d output / d z_source at every state, `[state, variable]`.
-fn slopes(net: &BlockNet, graph: &[f64], states: &[f64], source: usize) -> Vec<f64> {
-    let [below, above] = outputs_around(net, graph, states, source);
-    below.iter().zip(&above).map(|(a, b)| (b - a) / (2.0 * REACH)).collect()
-}
-
-fn outputs_around(net: &BlockNet, graph: &[f64], states: &[f64], source: usize) -> [Vec<f64>; 2] {
-    let mut strengths = Vec::new();
-    net.push_strengths(graph, &mut strengths);
-    let n = graph.len().isqrt();
-    let strengths = Strengths::new(strengths, n);
-    [-REACH, REACH].map(|shift| {
-        let mut moved = states.to_vec();
-        moved.iter_mut().skip(source).step_by(n).for_each(|value| *value += shift);
-        let mut buffers = NetBuffers::default();
-        net.run_layers(&strengths, &moved, &mut buffers);
-        buffers.outputs().iter().map(|&output| output.to_f64()).collect()
-    })
+    /// What the parts add to drift or diffusion with one variable a little below and above its states.
+    fn outputs_around(
+        &self,
+        adds_to: AddsTo,
+        graph: &[f64],
+        states: &[f64],
+        source: usize,
+    ) -> [Vec<f64>; 2] {
+        [-REACH, REACH].map(|shift| {
+            let mut moved = states.to_vec();
+            moved.iter_mut().skip(source).step_by(self.n).for_each(|value| *value += shift);
+            let mut sums = vec![0.0; states.len()];
+            for part in self.parts.iter().filter(|part| part.adds_to == adds_to) {
+                let mut strengths = Vec::new();
+                part.push_strengths(graph, &mut strengths);
+                let mut buffers = NetBuffers::default();
+                part.run_layers(&Strengths::new(strengths, self.n), &moved, &mut buffers);
+                for (sum, &output) in sums.iter_mut().zip(buffers.outputs()) {
+                    *sum += f64::from(output);
+                }
+            }
+            sums
+        })
+    }
 }

@@ -21,8 +21,8 @@ pub(in crate::fitted) struct BlockGraphs {
     shared: bool,
     /// Gated linear effects, one `[source, target]` after the other; empty where there are none.
     effects: Vec<f64>,
-    drift_strengths: Strengths,
-    diffusion_strengths: Strengths,
+    /// Strengths of edges for each part.
+    strengths: Vec<Strengths>,
     /// Gated effects within a step.
     instant: Vec<f64>,
     /// (I - B)^-1 with the columns of held variables cut; empty without such effects.
@@ -42,31 +42,27 @@ impl BlockGraphs {
             n: dynamics.n,
             shared: matches!(choice, GraphChoice::Threshold(_)),
             effects: Vec::new(),
-            drift_strengths: Strengths::default(),
-            diffusion_strengths: Strengths::default(),
+            strengths: Vec::new(),
             instant: Vec::new(),
             propagations: Vec::new(),
             held: Vec::new(),
         };
-        let (mut drift, mut diffusion) = (Vec::new(), Vec::new());
+        let mut strengths = vec![Vec::new(); dynamics.parts.len()];
         let paths = if graphs.shared { &paths[..1] } else { paths };
         for &path in paths {
             let mut random = RandomStream::new(seed, Purpose::Graph, path as u64);
             let mut sizes = RandomStream::new(seed, Purpose::Effects, path as u64);
             let (graph, effects) = dynamics.lagged.draw(choice, &mut random, &mut sizes);
             graphs.effects.extend(effects);
-            if let Some(net) = &dynamics.drift_net {
-                net.push_strengths(&graph, &mut drift);
-            }
-            if let Some(net) = &dynamics.diffusion_net {
-                net.push_strengths(&graph, &mut diffusion);
+            for (part, strengths) in dynamics.parts.iter().zip(&mut strengths) {
+                part.push_strengths(&graph, strengths);
             }
             if let Some(instant) = &dynamics.instant {
                 graphs.instant.extend(instant.draw(choice, &mut random, &mut sizes).1);
             }
         }
-        graphs.drift_strengths = Strengths::new(drift, dynamics.n);
-        graphs.diffusion_strengths = Strengths::new(diffusion, dynamics.n);
+        let strengths = strengths.into_iter().map(|own| Strengths::new(own, dynamics.n));
+        graphs.strengths = strengths.collect();
         graphs
     }
 
@@ -88,12 +84,9 @@ impl BlockGraphs {
         Ok(())
     }
 
-    pub(super) fn drift_strengths(&self) -> &Strengths {
-        &self.drift_strengths
-    }
-
-    pub(super) fn diffusion_strengths(&self) -> &Strengths {
-        &self.diffusion_strengths
+    /// Strengths of edges for each part.
+    pub(super) fn strengths(&self) -> &[Strengths] {
+        &self.strengths
     }
 
     /// (I - B)^-1 of a path, `None` where nothing acts within a step.

@@ -5,7 +5,7 @@ use crate::nn::node_function::{
     FrozenBuffers, FrozenNode, NodeFunction, NodeTangents, NodeTrace, NodeWeights, ParentLists,
     Rows, TangentRows,
 };
-use crate::posterior::bridge::neural::Net;
+use crate::posterior::bridge::neural::{AddsTo, Net};
 use crate::process::prior::PriorProcess;
 
 /// Largest standardised state that a network is asked about.
@@ -20,6 +20,7 @@ pub(super) struct BlockNet {
     /// The same arranged for speed, where it is small enough.
     frozen: Option<FrozenNode>,
     rule: StrengthRule,
+    pub(super) adds_to: AddsTo,
 }
 
 /// Strengths of edges: as matrices, and as lists of parents.
@@ -40,7 +41,7 @@ impl Strengths {
 #[derive(Debug)]
 enum StrengthRule {
     Bridge(Box<Net>),
-    Process { process: Box<PriorProcess>, rules: Vec<EdgeRule>, is_diffusion: bool },
+    Process { process: Box<PriorProcess>, rules: Vec<EdgeRule> },
 }
 
 /// Room for the activations of a block.
@@ -64,26 +65,34 @@ impl NetBuffers {
 
 impl BlockNet {
     pub(super) fn of_bridge(net: &Net, parameters: &[f32]) -> Self {
-        Self::new(&net.function, parameters, StrengthRule::Bridge(Box::new(*net)))
+        Self::new(&net.function, parameters, StrengthRule::Bridge(Box::new(*net)), net.adds_to)
     }
 
     pub(super) fn of_process(
         process: &PriorProcess,
         rules: &[EdgeRule],
         parameters: &[f32],
-        is_diffusion: bool,
+        adds_to: AddsTo,
     ) -> Self {
-        let function = if is_diffusion { &process.diffusion } else { &process.drift };
-        let process = Box::new(*process);
-        let rule = StrengthRule::Process { process, rules: rules.to_vec(), is_diffusion };
-        Self::new(function, parameters, rule)
+        let function = match adds_to {
+            AddsTo::Drift => &process.drift,
+            AddsTo::LogDiffusion => &process.diffusion,
+        };
+        let rule = StrengthRule::Process { process: Box::new(*process), rules: rules.to_vec() };
+        Self::new(function, parameters, rule, adds_to)
     }
 
-    fn new(function: &NodeFunction, parameters: &[f32], rule: StrengthRule) -> Self {
+    fn new(
+        function: &NodeFunction,
+        parameters: &[f32],
+        rule: StrengthRule,
+        adds_to: AddsTo,
+    ) -> Self {
         let mut weights = NodeWeights::default();
         function.prepare(parameters, &mut weights);
         let frozen = FrozenNode::new(function, parameters, &weights);
-        Self { function: *function, parameters: parameters.to_vec(), weights, frozen, rule }
+        let parameters = parameters.to_vec();
+        Self { function: *function, parameters, weights, frozen, rule, adds_to }
     }
 
     /// Appends the strengths of a graph's edges, `[source, target]`.
@@ -93,10 +102,10 @@ impl BlockNet {
                 let strength = |(idx, &edge): (usize, &f64)| net.strength(idx, edge).0 as f32;
                 out.extend(graph.iter().enumerate().map(strength));
             }
-            StrengthRule::Process { process, rules, is_diffusion } => {
+            StrengthRule::Process { process, rules } => {
                 let edges: Vec<f32> = graph.iter().map(|&edge| edge as f32).collect();
                 let mut seen = edges.clone();
-                if *is_diffusion {
+                if self.adds_to == AddsTo::LogDiffusion {
                     process.diffusion_graph(&edges, rules, &mut seen);
                 }
                 let mut strengths = seen.clone();

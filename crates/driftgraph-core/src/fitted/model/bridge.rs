@@ -24,7 +24,7 @@ pub struct SeriesPlace {
     /// First row in arrays of grid points.
     pub first_point: usize,
     /// First row in arrays of spreads.
-    pub first_spread: usize,
+    pub(crate) first_spread: usize,
     /// Number of grid points.
     pub n_points: usize,
 }

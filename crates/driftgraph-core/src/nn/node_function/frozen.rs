@@ -18,7 +18,7 @@ const LANES: usize = 16;
 const ROWS: usize = 4;
 /// A node function with fixed parameters, in single precision.
 #[derive(Debug, Clone)]
-pub struct FrozenNode {
+pub(crate) struct FrozenNode {
     n_nodes: usize,
     width: usize,
     /// The width, filled up with zeros to whole lanes.
@@ -44,7 +44,7 @@ pub struct FrozenNode {
 
 /// Room for one block of states.
 #[derive(Debug, Clone, Default)]
-pub struct FrozenBuffers {
+pub(crate) struct FrozenBuffers {
     /// Messages of all states, `[path, node, entry]`.
     messages: Vec<f32>,
     /// Aggregates and hidden layer of the rows at hand.
@@ -54,7 +54,7 @@ pub struct FrozenBuffers {
 
 /// Edges of a graph with their strengths, by target.
 #[derive(Debug, Clone, Default)]
-pub struct ParentLists {
+pub(crate) struct ParentLists {
     /// First entry of each target, and the end; one graph after the other.
     starts: Vec<u32>,
     parents: Vec<(u32, f32)>,
@@ -63,7 +63,7 @@ pub struct ParentLists {
 
 impl ParentLists {
     /// Lists the edges of graphs `[graph, source, target]` that carry anything.
-    pub fn new(strengths: &[f32], n_nodes: usize) -> Self {
+    pub(crate) fn new(strengths: &[f32], n_nodes: usize) -> Self {
         let mut lists = Self { n_nodes, starts: vec![0], ..Self::default() };
         for graph in strengths.chunks_exact(n_nodes * n_nodes) {
             for target in 0..n_nodes {
@@ -77,7 +77,7 @@ impl ParentLists {
     }
 
     /// Number of graphs.
-    pub fn n_graphs(&self) -> usize {
+    pub(crate) fn n_graphs(&self) -> usize {
         (self.starts.len() - 1) / self.n_nodes.max(1)
     }
 
@@ -90,7 +90,7 @@ impl ParentLists {
 
 impl FrozenNode {
     /// Freezes a function; `None` where its tables would be too large to be of use.
-    pub fn new(
+    pub(crate) fn new(
         function: &NodeFunction,
         parameters: &[f32],
         weights: &NodeWeights<f32>,
@@ -146,7 +146,7 @@ impl FrozenNode {
     }
 
     /// Outputs at states `[path, node]`, under one graph for all paths or one per path.
-    pub fn outputs(
+    pub(crate) fn outputs(
         &self,
         graphs: &ParentLists,
         states: &[f32],

@@ -1,7 +1,7 @@
 //! The way back through a node function.
 
 use super::{NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows, SweptMessages};
-use crate::nn::parameters::Slot;
+use crate::nn::parameters::{Slot, WithGradient};
 use crate::numeric::kernels::{
     View, add_column_sums, add_into, add_product, add_scaled, dot, leaky_slope, multiply_into,
     product, vectorised,
@@ -10,9 +10,9 @@ use crate::numeric::real::Real;
 
 impl NodeFunction {
     /// From the outputs' adjoints to those of the aggregates; adds to the embeddings' gradients.
-    pub fn combine_backward<R: Real>(
+    pub(crate) fn combine_backward<R: Real>(
         &self,
-        (parameters, grads): (&[R], &mut [R]),
+        WithGradient { parameters, grads }: WithGradient<'_, R>,
         trace: &NodeTrace<R>,
         adjoints: &mut NodeAdjoints<R>,
         rows: Rows,
@@ -80,7 +80,7 @@ impl NodeFunction {
     }
 
     /// From the aggregates' adjoints to those of the messages; adds to those of the strengths.
-    pub fn aggregate_backward<R: Real>(
+    pub(crate) fn aggregate_backward<R: Real>(
         &self,
         (strengths, grad_strengths): (&[R], &mut [R]),
         trace: &NodeTrace<R>,
@@ -100,7 +100,7 @@ impl NodeFunction {
     /// The same for messages `[source, point]` that lie elsewhere.
     ///
     /// Their adjoints do too, each source's `grad_points` points after those of the one before.
-    pub fn aggregate_swept_backward<R: Real>(
+    pub(crate) fn aggregate_swept_backward<R: Real>(
         &self,
         (strengths, grad_strengths): (&[R], &mut [R]),
         (messages, grad_messages, grad_points): (SweptMessages<'_, R>, &mut [R], usize),
@@ -116,9 +116,9 @@ impl NodeFunction {
     }
 
     /// From the messages' adjoints to those of the inputs; adds to the embeddings' gradients.
-    pub fn messages_backward<R: Real>(
+    pub(crate) fn messages_backward<R: Real>(
         &self,
-        (parameters, grads): (&[R], &mut [R]),
+        WithGradient { parameters, grads }: WithGradient<'_, R>,
         weights: &NodeWeights<R>,
         trace: &NodeTrace<R>,
         adjoints: &mut NodeAdjoints<R>,
@@ -170,7 +170,7 @@ impl NodeFunction {
     }
 
     /// Adds the gradients of the message net's weights, once the adjoints of these rows are known.
-    pub fn add_message_gradients<R: Real>(
+    pub(crate) fn add_message_gradients<R: Real>(
         &self,
         grads: &mut [R],
         trace: &NodeTrace<R>,
@@ -202,7 +202,7 @@ impl NodeFunction {
     }
 
     /// Adds the gradients of the combining net's weights.
-    pub fn add_combine_gradients<R: Real>(
+    pub(crate) fn add_combine_gradients<R: Real>(
         &self,
         grads: &mut [R],
         trace: &NodeTrace<R>,
@@ -241,9 +241,9 @@ impl NodeFunction {
     }
 
     /// Splits the adjoints of strengths into those of the graph and the gradient of the weights.
-    pub fn edge_strengths_backward<R: Real>(
+    pub(crate) fn edge_strengths_backward<R: Real>(
         &self,
-        (parameters, grads): (&[R], &mut [R]),
+        WithGradient { parameters, grads }: WithGradient<'_, R>,
         graph: &[R],
         grad_strengths: &mut [R],
     ) {
@@ -253,7 +253,7 @@ impl NodeFunction {
     }
 
     /// Turns the scratch sums into gradients, once per step and after all rows.
-    pub fn finish_gradients<R: Real>(&self, parameters: &[R], grads: &mut [R]) {
+    pub(crate) fn finish_gradients<R: Real>(&self, parameters: &[R], grads: &mut [R]) {
         let NodeSizes { n_variables: d, embedding: e, width, .. } = self.sizes;
         let embeddings = View::new(self.embeddings.of(parameters), d, e);
         let scratch_start = self.message_columns.offset;

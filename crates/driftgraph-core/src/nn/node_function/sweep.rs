@@ -22,7 +22,7 @@ use backward::AdjointSums;
 
 /// Where the messages of every node bend, and how they begin; shared by all points of a step.
 #[derive(Debug, Clone, Default)]
-pub struct MessageBends<R> {
+pub(crate) struct MessageBends<R> {
     /// Inputs at which a unit of the first layer changes sign, with the unit; sorted, `[node, width]`.
     bends: Vec<(R, usize)>,
     /// Slope and intercept of the second layer's argument left of all bends, `[node, width]`.
@@ -35,7 +35,7 @@ pub struct MessageBends<R> {
 
 /// Buffers of a sweep; points in the order of their inputs.
 #[derive(Debug, Clone, Default)]
-pub struct SweepWorkspace<R> {
+pub(crate) struct SweepWorkspace<R> {
     keys: Vec<(i64, usize)>,
     order: Vec<usize>,
     inputs: Vec<R>,
@@ -52,7 +52,7 @@ pub struct SweepWorkspace<R> {
 
 /// Messages `[node, point, embedding]`, from one point on.
 #[derive(Debug, Clone, Copy)]
-pub struct SweptMessages<'a, R> {
+pub(crate) struct SweptMessages<'a, R> {
     /// All messages.
     pub all: &'a [R],
     /// Number of points of a node.
@@ -70,7 +70,7 @@ impl<'a, R> SweptMessages<'a, R> {
 
 /// One node of a node function, with what is prepared for it.
 #[derive(Debug, Clone, Copy)]
-pub struct SweptNode<'a, R> {
+pub(crate) struct SweptNode<'a, R> {
     /// The function.
     pub function: &'a NodeFunction,
     /// All parameters of the model.
@@ -85,7 +85,7 @@ pub struct SweptNode<'a, R> {
 
 impl NodeFunction {
     /// Finds the bends of all nodes' messages, once per step and after `prepare`.
-    pub fn prepare_bends<R: Real>(
+    pub(crate) fn prepare_bends<R: Real>(
         &self,
         parameters: &[R],
         weights: &NodeWeights<R>,
@@ -128,7 +128,7 @@ impl NodeFunction {
 
 impl<R: Real> SweptNode<'_, R> {
     /// Messages `[point, embedding]` of the node for each input.
-    pub fn messages(&self, inputs: &[R], work: &mut SweepWorkspace<R>, out: &mut [R]) {
+    pub(crate) fn messages(&self, inputs: &[R], work: &mut SweepWorkspace<R>, out: &mut [R]) {
         let NodeSizes { embedding: e, width, .. } = self.function.sizes;
         self.hidden_layers(inputs, work);
         let n = inputs.len();

@@ -5,6 +5,7 @@
 
 use super::{NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
 use crate::nn::linear::Linear;
+use crate::nn::parameters::WithGradient;
 use crate::numeric::kernels::{
     View, add_into, add_product, add_scaled, dot, leaky_slope, multiply_into, product,
 };
@@ -12,7 +13,7 @@ use crate::numeric::real::Real;
 
 /// Tangents of one block of rows, and room for their way back.
 #[derive(Debug, Clone, Default)]
-pub struct NodeTangents<R> {
+pub(crate) struct NodeTangents<R> {
     message_first: Vec<R>,
     message_second: Vec<R>,
     messages: Vec<R>,
@@ -26,7 +27,7 @@ pub struct NodeTangents<R> {
 
 /// A block of rows whose values are known: all nodes of one or more series, one time each.
 #[derive(Debug, Clone, Copy)]
-pub struct TangentRows<'a, R> {
+pub(crate) struct TangentRows<'a, R> {
     /// The values.
     pub trace: &'a NodeTrace<R>,
     /// The rows; `per_node` is 1.
@@ -37,7 +38,7 @@ pub struct TangentRows<'a, R> {
 
 impl<R: Real> NodeTangents<R> {
     /// Makes room for `n_rows` rows; keeps what it has when that is enough.
-    pub fn resize(&mut self, function: &NodeFunction, n_rows: usize) {
+    pub(crate) fn resize(&mut self, function: &NodeFunction, n_rows: usize) {
         let NodeSizes { embedding, width, .. } = function.sizes;
         for (buffer, width) in [
             (&mut self.message_first, width),
@@ -59,7 +60,7 @@ impl<R: Real> NodeTangents<R> {
 
 impl NodeFunction {
     /// Writes d output_j / d z_j of every row into `out`, and keeps the tangents behind it.
-    pub fn own_derivatives<R: Real>(
+    pub(crate) fn own_derivatives<R: Real>(
         &self,
         parameters: &[R],
         weights: &NodeWeights<R>,
@@ -115,9 +116,9 @@ impl NodeFunction {
     }
 
     /// Adds the gradients that the derivatives' adjoints `grad_out` send to weights and strengths.
-    pub fn own_derivatives_backward<R: Real>(
+    pub(crate) fn own_derivatives_backward<R: Real>(
         &self,
-        (parameters, grads): (&[R], &mut [R]),
+        WithGradient { parameters, grads }: WithGradient<'_, R>,
         (block, grad_strengths): (TangentRows<'_, R>, &mut [R]),
         tangents: &mut NodeTangents<R>,
         grad_out: &[R],
@@ -138,7 +139,13 @@ impl NodeFunction {
         argument.copy_from_slice(above);
         multiply_by_growth_slopes(block.combine_layers(width), argument);
         let input = &tangents.combine_first[..n * width];
-        hidden_backward(self.combine[1], (parameters, grads), input, argument, above);
+        hidden_backward(
+            self.combine[1],
+            WithGradient { parameters, grads },
+            input,
+            argument,
+            above,
+        );
         let thin = &mut tangents.grad_thin[..n * e];
         for row in 0..n {
             let straight = &above[row * width..row * width + e.min(width)];
@@ -169,7 +176,13 @@ impl NodeFunction {
         argument.copy_from_slice(above);
         multiply_by_growth_slopes(block.message_layers(width), argument);
         let input = &tangents.message_first[..n * width];
-        hidden_backward(self.message[1], (parameters, grads), input, argument, above);
+        hidden_backward(
+            self.message[1],
+            WithGradient { parameters, grads },
+            input,
+            argument,
+            above,
+        );
         self.multiply_by_first_message_slopes(block, above);
         let columns = self.message_columns.of_mut(grads);
         for (row, grad) in above.chunks_exact(width).enumerate() {
@@ -199,7 +212,7 @@ impl NodeFunction {
 /// Through x + leaky(W x): adds W's gradient and, to `above`, the way through W.
 fn hidden_backward<R: Real>(
     layer: Linear,
-    (parameters, grads): (&[R], &mut [R]),
+    WithGradient { parameters, grads }: WithGradient<'_, R>,
     input: &[R],
     argument: &[R],
     above: &mut [R],

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::nn::init::initial_values;
+use crate::nn::parameters::WithGradient;
 
 /// Both nets evaluated node by node, with whole one-hot inputs and all D outputs.
 fn plain(function: &NodeFunction, p: &[f64], z: &[f64], graph: &[f64]) -> Vec<f64> {
@@ -130,14 +131,19 @@ fn gradients_agree_with_central_differences() {
         adjoints.outputs.copy_from_slice(&weights_of_loss);
         let mut grads = vec![0.0; table.gradient_len()];
         let mut grad_graph = vec![0.0; d * d];
-        function.combine_backward((&parameters, &mut grads), &trace, &mut adjoints, rows);
+        function.combine_backward(
+            WithGradient { parameters: &parameters, grads: &mut grads },
+            &trace,
+            &mut adjoints,
+            rows,
+        );
         let pair = (&strengths[..], &mut grad_graph[..]);
         function.aggregate_backward(pair, &trace, &mut adjoints, rows);
-        let pair = (&parameters[..], &mut grads[..]);
+        let pair = WithGradient { parameters: &parameters, grads: &mut grads };
         function.messages_backward(pair, &weights, &trace, &mut adjoints, rows);
         function.add_message_gradients(&mut grads, &trace, &adjoints, rows);
         function.add_combine_gradients(&mut grads, &trace, &adjoints, rows);
-        let pair = (&parameters[..], &mut grads[..]);
+        let pair = WithGradient { parameters: &parameters, grads: &mut grads };
         function.edge_strengths_backward(pair, &graph, &mut grad_graph);
         function.finish_gradients(&parameters, &mut grads);
 
@@ -242,7 +248,7 @@ fn swept_messages_and_their_gradients_are_those_of_the_layers() {
         let mut expected = vec![0.0; table.gradient_len()];
         crate::random::RandomStream::new(9, crate::random::Purpose::Weights, 2)
             .fill_normal(&mut adjoints.messages);
-        let pair = (&parameters[..], &mut expected[..]);
+        let pair = WithGradient { parameters, grads: &mut expected };
         function.messages_backward(pair, &weights, &trace, &mut adjoints, rows);
         function.add_message_gradients(&mut expected, &trace, &adjoints, rows);
         function.finish_gradients(parameters, &mut expected);

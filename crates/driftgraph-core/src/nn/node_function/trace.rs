@@ -13,7 +13,7 @@ pub struct Rows {
     /// Number of rows.
     pub n: usize,
     /// Consecutive rows (points in time) of the same node.
-    pub per_node: usize,
+    pub(crate) per_node: usize,
 }
 
 impl Rows {
@@ -75,7 +75,7 @@ impl<R: Real> NodeTrace<R> {
     }
 
     /// Makes room for `n_rows` rows whose messages lie elsewhere.
-    pub fn resize_without_messages(&mut self, function: &NodeFunction, n_rows: usize) {
+    pub(crate) fn resize_without_messages(&mut self, function: &NodeFunction, n_rows: usize) {
         let sizes = function.sizes();
         let kept = if function.combine_skips() { sizes.width } else { 0 };
         for (buffer, width) in [
@@ -92,7 +92,7 @@ impl<R: Real> NodeTrace<R> {
     }
 
     /// Number of floats kept per row.
-    pub fn floats_per_row(function: &NodeFunction) -> usize {
+    pub(crate) fn floats_per_row(function: &NodeFunction) -> usize {
         let sizes = function.sizes();
         let kept = [function.message_skips(), function.combine_skips()].map(usize::from);
         2 + 2 * sizes.embedding + (4 + kept[0] + kept[1]) * sizes.width
@@ -101,7 +101,7 @@ impl<R: Real> NodeTrace<R> {
 
 /// Adjoints of the rows being reversed.
 #[derive(Debug, Clone, Default)]
-pub struct NodeAdjoints<R> {
+pub(crate) struct NodeAdjoints<R> {
     /// The trace's row that is row 0 here.
     pub base: usize,
     /// Adjoints of the trace's outputs; the caller fills them.
@@ -118,7 +118,7 @@ pub struct NodeAdjoints<R> {
 
 impl<R: Real> NodeAdjoints<R> {
     /// Makes room for `n_rows` rows; keeps what it has when that is enough.
-    pub fn resize(&mut self, function: &NodeFunction, n_rows: usize) {
+    pub(crate) fn resize(&mut self, function: &NodeFunction, n_rows: usize) {
         let sizes = function.sizes();
         for (buffer, width) in [
             (&mut self.outputs, 1),
@@ -137,7 +137,7 @@ impl<R: Real> NodeAdjoints<R> {
     }
 
     /// Makes room for `n_rows` rows whose messages lie elsewhere.
-    pub fn resize_without_messages(&mut self, function: &NodeFunction, n_rows: usize) {
+    pub(crate) fn resize_without_messages(&mut self, function: &NodeFunction, n_rows: usize) {
         let sizes = function.sizes();
         for (buffer, width) in [
             (&mut self.outputs, 1),
@@ -153,7 +153,7 @@ impl<R: Real> NodeAdjoints<R> {
 
     /// The same rows, counted from [`base`](Self::base).
     #[inline]
-    pub fn here(&self, rows: Rows) -> Rows {
+    pub(crate) fn here(&self, rows: Rows) -> Rows {
         Rows { first: rows.first - self.base, ..rows }
     }
 }

@@ -71,7 +71,7 @@ impl Batch {
     /// Every point whose observations belong to the batch, with its spread row's place.
     ///
     /// The end of a step belongs to it; so does the first point of a series that starts here.
-    pub fn observed_points(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub(crate) fn observed_points(&self) -> impl Iterator<Item = (usize, usize)> {
         let ends = self.steps.iter().map(|step| (step.point + 1, self.distinct[step.distinct] + 1));
         self.starts.iter().copied().chain(ends)
     }
@@ -83,6 +83,26 @@ fn with_ends(rows: impl Iterator<Item = usize>, starts: impl Iterator<Item = usi
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// The steps of a batch where they lie.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchSteps<'a> {
+    /// The grids of all series.
+    pub layout: &'a BridgeLayout,
+    /// The batch.
+    pub batch: &'a Batch,
+    /// Increment scales of the variables.
+    pub scales: &'a [f64],
+}
+
+/// What a model learns: the parameters of the process and those of the paths.
+#[derive(Debug, Clone, Copy)]
+pub struct Learned<'a> {
+    /// Parameters of the process, in the order of the model's table.
+    pub parameters: &'a [f64],
+    /// Parameters of all paths.
+    pub paths: &'a LocalValues,
 }
 
 /// Values (or gradients) of the posterior's parameters, of all rows or of those a batch touches.
@@ -98,7 +118,7 @@ pub struct LocalValues {
 
 impl LocalValues {
     /// Zeros for `n_points` and `n_spreads` rows.
-    pub fn reset(&mut self, n_points: usize, n_spreads: usize, n_variables: usize) {
+    pub(crate) fn reset(&mut self, n_points: usize, n_spreads: usize, n_variables: usize) {
         for (buffer, n_rows) in [
             (&mut self.means, n_points),
             (&mut self.log_deviations, n_spreads),
@@ -110,7 +130,7 @@ impl LocalValues {
     }
 
     /// Copies the rows a batch touches from the buffers of all rows.
-    pub fn gather(&mut self, all: &Self, batch: &Batch, n_variables: usize) {
+    pub(crate) fn gather(&mut self, all: &Self, batch: &Batch, n_variables: usize) {
         gather(&mut self.means, &all.means, &batch.points, n_variables);
         gather(&mut self.log_deviations, &all.log_deviations, &batch.spreads, n_variables);
         gather(&mut self.correlations, &all.correlations, &batch.spreads, n_variables);

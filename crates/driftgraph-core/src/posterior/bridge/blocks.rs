@@ -22,7 +22,7 @@ pub struct Block {
 
 impl Block {
     /// Whether the block starts the series, and so holds its first point and initial law.
-    pub fn starts_series(&self) -> bool {
+    pub(crate) fn starts_series(&self) -> bool {
         self.first_step == 0
     }
 }

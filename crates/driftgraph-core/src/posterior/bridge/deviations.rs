@@ -2,7 +2,7 @@
 
 use std::f64::consts::LN_2;
 
-use super::batch::LocalValues;
+use super::batch::{Batch, LocalValues};
 use crate::numeric::kernels::vectorised;
 use crate::numeric::real::Real;
 
@@ -14,9 +14,26 @@ pub struct Deviations {
     /// Correlations r with the next point.
     pub correlations: Vec<f64>,
     /// 1 - r².
-    pub rests: Vec<f64>,
+    pub(crate) rests: Vec<f64>,
     /// log s² of the next point given this one, less log s² of the next: log(1 - r²).
-    pub log_rests: Vec<f64>,
+    pub(crate) log_rests: Vec<f64>,
+}
+
+/// The paths of a batch: their parameters, and what these say about spread.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BatchPaths {
+    /// The parameters of the rows that the batch touches.
+    pub values: LocalValues,
+    /// Their deviations and correlations.
+    pub deviations: Deviations,
+}
+
+impl BatchPaths {
+    /// Reads the rows of a batch.
+    pub(crate) fn gather(&mut self, all: &LocalValues, batch: &Batch, n_variables: usize) {
+        self.values.gather(all, batch, n_variables);
+        self.deviations.fill(&self.values);
+    }
 }
 
 /// One row of each buffer, at the two ends of a step where both are needed.

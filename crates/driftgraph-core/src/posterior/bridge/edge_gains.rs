@@ -7,18 +7,19 @@
 
 use rayon::prelude::*;
 
-use super::batch::{Batch, LocalValues};
+use super::batch::{Batch, BatchSteps, Learned};
 use super::blocks::Block;
-use super::deviations::Deviations;
+use super::deviations::BatchPaths;
 use super::gated::GatedMoments;
 use super::layout::BridgeLayout;
 use super::model::BridgeModel;
 use super::moments::StepMoments;
-use super::neural::{Net, NetParameters, NetPass, SampledGraphs};
+use super::neural::{AddsTo, Net, NetParameters, NetPass};
 use super::sampled::{SampledStates, sampled_moments};
+use super::structure::Draw;
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::NodeWeights;
-use crate::numeric::kernels::{View, product};
+use crate::numeric::kernels::{View, add_into, product};
 use crate::random::{Purpose, RandomStream};
 
 /// Numbers (steps x variables) per sampled graph.
@@ -43,18 +44,22 @@ struct Base {
 /// Log-odds of every lagged edge from its flip gain, `[source, target]`; infinite where not learned.
 ///
 /// For models with node functions; those without have the closed form.
-pub fn log_odds_from_gains(
+pub(crate) fn log_odds_from_gains(
     model: &BridgeModel,
-    (parameters, paths): (&[f64], &LocalValues),
+    learned: Learned<'_>,
     layout: &BridgeLayout,
     seed: u64,
 ) -> Vec<f64> {
-    let d = model.n_variables();
+    let (d, parameters) = (model.n_variables(), learned.parameters);
     let mut lagged = GatedMoments::default();
     model.lagged().moments(parameters, model.lagged_prior().rules(), &mut lagged);
     let gains: Vec<Vec<f64>> = (0..N_GRAPHS)
         .into_par_iter()
-        .map(|draw| gains_under_one_graph(model, (parameters, paths), layout, (seed, draw)))
+        .map(|graph| {
+            // Draws of their own, far from those of training.
+            let draw = Draw { seed, number: u64::MAX / 2 - graph };
+            gains_under_one_graph(model, learned, layout, draw)
+        })
         .collect();
     let prior_log_odds = model.lagged_prior().log_odds(&lagged.probabilities);
     let scale = layout.n_steps() as f64 / N_GRAPHS as f64;
@@ -73,27 +78,21 @@ pub fn log_odds_from_gains(
 /// Mean gain per step of switching each edge on.
 fn gains_under_one_graph(
     model: &BridgeModel,
-    (parameters, paths): (&[f64], &LocalValues),
+    learned: Learned<'_>,
     layout: &BridgeLayout,
-    (seed, draw): (u64, u64),
+    draw: Draw,
 ) -> Vec<f64> {
     let d = model.n_variables();
-    let logits = model.lagged().edge_logits.of(parameters);
-    let rules = model.lagged_prior().rules();
-    // Draws of their own, far from those of training.
-    let draw = u64::MAX / 2 - draw;
-    let estimator = model.structure().estimator;
-    let sampled = SampledGraphs::new((logits, rules), estimator, 1, (seed, draw));
-    let graph = &sampled.graphs[0];
-    let base = Base::new(model, (parameters, paths), layout, (graph, seed, draw));
-    let weights: Vec<NodeWeights<f32>> = narrow_weights(model, parameters);
-    let narrow: Vec<f32> = parameters.iter().map(|&value| value as f32).collect();
-    let mut passes: Vec<(&Net, NetPass<f32>)> = Vec::new();
-    for (net, weights) in model.nets().zip(&weights) {
-        let mut pass = NetPass::default();
-        let shared = NetParameters { net, parameters: &narrow, weights };
+    let graph = &model.sampled_graphs(learned.parameters, 1, draw).graphs[0];
+    let base = Base::new(model, learned, layout, graph, draw);
+    let narrow: Vec<f32> = learned.parameters.iter().map(|&value| value as f32).collect();
+    let mut passes: Vec<(&Net, NodeWeights<f32>, NetPass<f32>)> = Vec::new();
+    for net in model.parts() {
+        let (mut weights, mut pass) = (NodeWeights::default(), NetPass::default());
+        net.function.prepare(&narrow, &mut weights);
+        let shared = NetParameters { net, parameters: &narrow, weights: &weights };
         pass.forward(shared, graph, &base.states);
-        passes.push((net, pass));
+        passes.push((net, weights, pass));
     }
     let mut gains = vec![0.0; d * d];
     for source in 0..d {
@@ -101,13 +100,16 @@ fn gains_under_one_graph(
             let mut switched = graph.clone();
             switched[source * d..(source + 1) * d].fill(edge);
             let n = base.steps.len();
-            let outputs: Vec<Vec<f64>> = (passes.iter_mut().zip(&weights))
-                .map(|((net, pass), weights)| {
-                    let shared = NetParameters { net, parameters: &narrow, weights };
-                    pass.forward_again(shared, &switched, n)
-                })
-                .collect();
-            base.cross_entropies(model, parameters, (source, edge, graph), &outputs)
+            let mut added = Added { drift: vec![0.0; n * d], log_diffusion: vec![0.0; n * d] };
+            for (net, weights, pass) in &mut passes {
+                let shared = NetParameters { net, parameters: &narrow, weights };
+                let sums = match net.adds_to {
+                    AddsTo::Drift => &mut added.drift,
+                    AddsTo::LogDiffusion => &mut added.log_diffusion,
+                };
+                add_into(sums, &pass.forward_again(shared, &switched, n));
+            }
+            base.cross_entropies(model, learned.parameters, &Switch { source, edge, graph }, &added)
         });
         let (off, on) = cross_entropies.split_at_mut(1);
         for target in 0..d {
@@ -117,33 +119,34 @@ fn gains_under_one_graph(
     gains
 }
 
-fn narrow_weights(model: &BridgeModel, parameters: &[f64]) -> Vec<NodeWeights<f32>> {
-    let narrow: Vec<f32> = parameters.iter().map(|&value| value as f32).collect();
-    let prepare = |net: &Net| {
-        let mut weights = NodeWeights::default();
-        net.function.prepare(&narrow, &mut weights);
-        weights
-    };
-    model.nets().map(prepare).collect()
+/// All edges of one source switched on (1) or off (0) in a graph.
+struct Switch<'a> {
+    source: usize,
+    edge: f64,
+    graph: &'a [f64],
+}
+
+/// What the parts add under a switched graph, `[step, variable]`.
+struct Added {
+    drift: Vec<f64>,
+    log_diffusion: Vec<f64>,
 }
 
 impl Base {
     fn new(
         model: &BridgeModel,
-        (parameters, paths): (&[f64], &LocalValues),
+        Learned { parameters, paths: all }: Learned<'_>,
         layout: &BridgeLayout,
-        (graph, seed, draw): (&[f64], u64, u64),
+        graph: &[f64],
+        draw: Draw,
     ) -> Self {
         let d = model.n_variables();
-        let batch = random_steps(layout, (NUMBERS_PER_GRAPH / d).max(32), (seed, draw));
-        let mut values = LocalValues::default();
-        values.gather(paths, &batch, d);
-        let mut moments = StepMoments::default();
-        let place = (model.increment_scales(), &batch);
-        let (mut spreads, mut sampled) = (Deviations::default(), SampledStates::default());
-        spreads.fill(&values);
-        let out = (&mut sampled, &mut moments);
-        sampled_moments(layout, place, (&values, &spreads), (seed, draw), out);
+        let batch = &random_steps(layout, (NUMBERS_PER_GRAPH / d).max(32), draw);
+        let mut paths = BatchPaths::default();
+        paths.gather(all, batch, d);
+        let (mut sampled, mut moments) = (SampledStates::default(), StepMoments::default());
+        let place = BatchSteps { layout, batch, scales: model.increment_scales() };
+        sampled_moments(place, &paths, draw, &mut sampled, &mut moments);
         let n = moments.n_steps();
         let states = View::new(&sampled.states, n, d);
         let (effects, deviations) = model.lagged().gated_effects(parameters, graph);
@@ -174,13 +177,11 @@ impl Base {
         &self,
         model: &BridgeModel,
         parameters: &[f64],
-        (source, edge, graph): (usize, f64, &[f64]),
-        outputs: &[Vec<f64>],
+        &Switch { source, edge, graph }: &Switch<'_>,
+        parts: &Added,
     ) -> Vec<f64> {
         let d = model.n_variables();
         let log_scales = model.log_diffusions(parameters);
-        let drift = model.drift_net.and(outputs.first());
-        let log_scale = model.diffusion_net.and(outputs.last());
         let mut sums = vec![0.0; d];
         for (row, &h) in self.steps.iter().enumerate() {
             let state = self.states[row * d + source];
@@ -189,11 +190,11 @@ impl Base {
                 let change = edge - graph[at];
                 let (effect, deviation_square) = model.lagged().effect(parameters, at);
                 let mut added = self.linear[idx] + change * effect * state;
-                added += drift.map_or(0.0, |drift| drift[idx]);
+                added += parts.drift[idx];
                 let spread = self.linear_variance[idx] + change * deviation_square * state * state;
                 let mean = self.rest[idx] - h * added;
                 let variance = self.variance[idx] + h * h * spread;
-                let log = log_scales[target] + log_scale.map_or(0.0, |extra| extra[idx]);
+                let log = log_scales[target] + parts.log_diffusion[idx];
                 sums[target] += 0.5 * (mean * mean + variance) * (-2.0 * log).exp() / h + log;
             }
         }
@@ -203,14 +204,14 @@ impl Base {
 }
 
 /// Single steps drawn with equal probability from all series.
-fn random_steps(layout: &BridgeLayout, n: usize, (seed, draw): (u64, u64)) -> Batch {
+fn random_steps(layout: &BridgeLayout, n: usize, draw: Draw) -> Batch {
     let mut ends = Vec::with_capacity(layout.series().len());
     let mut total = 0;
     for rows in layout.series() {
         total += rows.n_steps();
         ends.push(total);
     }
-    let mut random = RandomStream::new(seed, Purpose::Resampling, draw);
+    let mut random = RandomStream::new(draw.seed, Purpose::Resampling, draw.number);
     let mut drawn: Vec<usize> = (0..n).map(|_| random.below(total)).collect();
     drawn.sort_unstable();
     drawn.dedup();

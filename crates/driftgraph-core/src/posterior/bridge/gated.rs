@@ -57,7 +57,7 @@ pub struct GatedAdjoints {
 
 impl GatedAdjoints {
     /// Zeros for `n_entries` entries.
-    pub fn reset(&mut self, n_entries: usize) {
+    pub(crate) fn reset(&mut self, n_entries: usize) {
         for buffer in
             [&mut self.probabilities, &mut self.mean, &mut self.second, &mut self.variance]
         {
@@ -97,24 +97,24 @@ impl GatedMatrix {
 
     /// The same gates, with or without linear effects behind them.
     #[must_use]
-    pub fn with_effects(self, has_effects: bool) -> Self {
+    pub(crate) fn with_effects(self, has_effects: bool) -> Self {
         Self { has_effects, ..self }
     }
 
     /// Sets what no table of constants can: the diagonal's own slab.
-    pub fn initialise(&self, parameters: &mut [f64]) {
+    pub(crate) fn initialise(&self, parameters: &mut [f64]) {
         if let Some(diagonal) = self.log_slabs.of_mut(parameters).get_mut(1) {
             *diagonal = FIRST_SLABS[1].ln();
         }
     }
 
     /// Whether there are linear effects behind the gates.
-    pub fn has_effects(&self) -> bool {
+    pub(crate) fn has_effects(&self) -> bool {
         self.has_effects
     }
 
     /// The slots that learn with the rate of effects rather than of edges.
-    pub fn effect_slots(&self) -> [Slot; 3] {
+    pub(crate) fn effect_slots(&self) -> [Slot; 3] {
         [self.means, self.log_deviations, self.log_slabs]
     }
 
@@ -142,7 +142,7 @@ impl GatedMatrix {
     }
 
     /// Divergence of one effect from its slab, given its edge; zero without effects.
-    pub fn slab_kl(&self, parameters: &[f64], idx: usize) -> f64 {
+    pub(crate) fn slab_kl(&self, parameters: &[f64], idx: usize) -> f64 {
         if !self.has_effects {
             return 0.0;
         }
@@ -153,7 +153,7 @@ impl GatedMatrix {
     }
 
     /// Slab scale of every entry's prior, for the entries off and on the diagonal.
-    pub fn slab_scales(&self, parameters: &[f64]) -> [f64; 2] {
+    pub(crate) fn slab_scales(&self, parameters: &[f64]) -> [f64; 2] {
         let slabs = self.log_slabs.of(parameters);
         [slabs[0].exp(), slabs[slabs.len() - 1].exp()]
     }
@@ -252,8 +252,7 @@ mod tests {
                 + adjoints.variance[idx] * moments.variance[idx];
         }
         let mut grads = vec![0.0; parameters.len()];
-        let pair = (parameters, &mut grads[..]);
-        value += matrix.backward(pair, (prior, 0.8), &moments, &adjoints);
+        value += matrix.backward(parameters, &mut grads, prior, 0.8, &moments, &adjoints);
         (value, grads)
     }
 

@@ -4,7 +4,7 @@
 //! For the Laplace law the residual is taken as normal with these moments (exact for certain
 //! gates); for the mixture, log Σ exp E log is a lower bound of E log Σ exp.
 
-use crate::nn::parameters::{Init, ParameterTable, Slot};
+use crate::nn::parameters::{Init, ParameterTable, Slot, WithGradient};
 use crate::numeric::special::mean_magnitude;
 
 /// The law of the innovations.
@@ -30,7 +30,7 @@ pub struct Innovation {
 
 /// One residual: mean, variance, logarithm of the step's scale, and the step.
 #[derive(Debug, Clone, Copy)]
-pub struct Residual {
+pub(crate) struct Residual {
     /// Its mean under the posterior.
     pub mean: f64,
     /// Its variance under the posterior.
@@ -43,15 +43,15 @@ pub struct Residual {
 
 /// Minus the expected log density, less the constant ½ log 2π, and its derivatives.
 #[derive(Debug, Clone, Copy)]
-pub struct CrossEntropy {
+pub(crate) struct CrossEntropy {
     /// The value.
     pub value: f64,
     /// Its derivative by the residual's mean.
-    pub by_mean: f64,
+    pub(crate) by_mean: f64,
     /// Its derivative by the residual's variance.
-    pub by_variance: f64,
+    pub(crate) by_variance: f64,
     /// Its derivative by the log scale.
-    pub by_log_scale: f64,
+    pub(crate) by_log_scale: f64,
 }
 
 impl Innovation {
@@ -66,7 +66,7 @@ impl Innovation {
     }
 
     /// Splits the two components of every variable, the wider one on the side of the skew.
-    pub fn initialise(&self, parameters: &mut [f64], skews: &[f64]) {
+    pub(crate) fn initialise(&self, parameters: &mut [f64], skews: &[f64]) {
         let Some([centres, log_deviations, _]) = self.mixture else { return };
         let n_variables = skews.len();
         for (idx, skew) in skews.iter().enumerate() {
@@ -84,7 +84,7 @@ impl Innovation {
     }
 
     /// The mixture's slots.
-    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         self.mixture.into_iter().flatten()
     }
 
@@ -110,9 +110,9 @@ impl Innovation {
 
     /// Minus the expected log density of a residual; adds to the gradient of the law's parameters.
     #[inline]
-    pub fn cross_entropy(
+    pub(crate) fn cross_entropy(
         &self,
-        (parameters, grads): (&[f64], &mut [f64]),
+        WithGradient { parameters, grads }: WithGradient<'_, f64>,
         variable: usize,
         residual: Residual,
         weight: f64,
@@ -120,7 +120,9 @@ impl Innovation {
         match self.law {
             InnovationLaw::Gaussian => gaussian(residual),
             InnovationLaw::Laplace => laplace(residual),
-            InnovationLaw::Mixture => self.mixture((parameters, grads), variable, residual, weight),
+            InnovationLaw::Mixture => {
+                self.mixture(WithGradient { parameters, grads }, variable, residual, weight)
+            }
         }
     }
 
@@ -141,7 +143,7 @@ impl Innovation {
 
     fn mixture(
         &self,
-        (parameters, grads): (&[f64], &mut [f64]),
+        WithGradient { parameters, grads }: WithGradient<'_, f64>,
         variable: usize,
         residual: Residual,
         weight: f64,
@@ -229,7 +231,9 @@ mod tests {
     fn value(innovation: &Innovation, parameters: &[f64], q: [f64; 3]) -> f64 {
         let residual = Residual { mean: q[0], variance: q[1], log_scale: q[2], step: 0.7 };
         let mut unused = vec![0.0; parameters.len()];
-        innovation.cross_entropy((parameters, &mut unused), 1, residual, 1.0).value
+        innovation
+            .cross_entropy(WithGradient { parameters, grads: &mut unused }, 1, residual, 1.0)
+            .value
     }
 
     #[test]
@@ -239,7 +243,12 @@ mod tests {
             let (point, step) = ([0.4, 0.3, -0.2], 1e-6);
             let residual = Residual { mean: 0.4, variance: 0.3, log_scale: -0.2, step: 0.7 };
             let mut grads = vec![0.0; parameters.len()];
-            let found = innovation.cross_entropy((&parameters, &mut grads), 1, residual, 1.0);
+            let found = innovation.cross_entropy(
+                WithGradient { parameters: &parameters, grads: &mut grads },
+                1,
+                residual,
+                1.0,
+            );
             let slopes = [found.by_mean, found.by_variance, found.by_log_scale];
             for idx in 0..3 {
                 let mut shifted = [point; 2];

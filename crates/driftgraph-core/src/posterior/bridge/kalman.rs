@@ -6,11 +6,11 @@
 
 use super::gated::GatedMoments;
 use super::layout::{BridgeLayout, SeriesRows};
-use super::mean_field::MeanFieldNets;
+use super::mean_field::MeanFieldParts;
 use super::model::BridgeModel;
+use super::neural::AddsTo;
 use crate::numeric::kernels::{View, add_product, product};
 use crate::numeric::linalg::{cholesky, identity, log_det_and_inverse, solve_lower};
-use crate::objective::observation::ObservationNoise;
 
 /// FilterDynamics in the units of a fit: standardised values, time in the fit's unit.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct FilterDynamics {
     /// E A, `[source, target]`, in increment scales per time.
     pub lagged: Vec<f64>,
     /// (I - E B)^-1, `[source, target]`.
-    pub propagation: Vec<f64>,
+    pub(crate) propagation: Vec<f64>,
     /// b with the innovations' mean, in increment scales per time.
     pub offsets: Vec<f64>,
     /// Variances of the innovations per time, in squared increment scales.
@@ -31,8 +31,8 @@ pub struct FilterDynamics {
     pub initial: (Vec<f64>, Vec<f64>),
     /// The user's time per unit of the fit.
     pub time_unit: f64,
-    /// Node functions on top of the linear drift and constant diffusion.
-    pub nets: Option<MeanFieldNets>,
+    /// What comes on top of linear drift and constant diffusion; `None` for nothing.
+    pub parts: Option<MeanFieldParts>,
 }
 
 /// Drift, its derivatives and the innovations' variances at one state.
@@ -68,7 +68,10 @@ pub fn predictive_log_likelihoods(
 ///
 /// A process that is nearly deterministic leaves tiny variances, and a few steps of a held-out series
 /// outside what was seen then cost thousands of nats; they would decide alone.
-pub fn predictive_scores(dynamics: &FilterDynamics, layout: &BridgeLayout) -> Vec<Option<f64>> {
+pub(crate) fn predictive_scores(
+    dynamics: &FilterDynamics,
+    layout: &BridgeLayout,
+) -> Vec<Option<f64>> {
     filter_all(dynamics, layout, PredictionError::student)
 }
 
@@ -216,11 +219,8 @@ impl FilterDynamics {
         dynamics.lagged = lagged.mean;
         dynamics.propagation = propagation;
         dynamics.time_unit = time_unit;
-        dynamics.nets = MeanFieldNets::new(model, parameters);
-        let unit_variance = match model.structure().noise {
-            ObservationNoise::Gaussian => 1.0,
-            ObservationNoise::Laplace => 2.0,
-        };
+        dynamics.parts = Some(MeanFieldParts::new(model, parameters));
+        let unit_variance = model.structure().noise.unit_variance();
         let (means, log_deviations) = model.initial_law(parameters);
         for idx in 0..d {
             let log_scale = model.log_diffusions(parameters)[idx];
@@ -246,23 +246,28 @@ impl FilterDynamics {
             }
         }
         let (mut slopes, mut variances) = (self.lagged.clone(), self.variances.clone());
-        let Some(nets) = &self.nets else { return Local { drift, slopes, variances } };
+        let Some(parts) = self.parts.as_ref().filter(|parts| !parts.is_empty()) else {
+            return Local { drift, slopes, variances };
+        };
         // The state itself, then with each variable moved a little.
         let mut states = state.repeat(d + 1);
         for source in 0..d {
             states[(source + 1) * d + source] += DIFFERENCE;
         }
-        let outputs = nets.evaluate(&states);
-        if let Some(extra) = outputs.drift {
+        for (adds_to, extra) in parts.evaluate(&states) {
             let (here, moved) = extra.split_at(d);
-            drift.iter_mut().zip(here).for_each(|(drift, extra)| *drift += extra);
-            for (idx, slope) in slopes.iter_mut().enumerate() {
-                *slope += (moved[idx] - here[idx % d]) / DIFFERENCE;
-            }
-        }
-        if let Some(log_scale) = outputs.log_scale {
-            for (variance, log) in variances.iter_mut().zip(log_scale) {
-                *variance *= (2.0 * log).exp();
+            match adds_to {
+                AddsTo::Drift => {
+                    drift.iter_mut().zip(here).for_each(|(drift, extra)| *drift += extra);
+                    for (idx, slope) in slopes.iter_mut().enumerate() {
+                        *slope += (moved[idx] - here[idx % d]) / DIFFERENCE;
+                    }
+                }
+                AddsTo::LogDiffusion => {
+                    for (variance, log) in variances.iter_mut().zip(here) {
+                        *variance *= (2.0 * log).exp();
+                    }
+                }
             }
         }
         Local { drift, slopes, variances }
@@ -280,7 +285,7 @@ impl FilterDynamics {
             noise_variances: vec![1.0; d],
             initial: (vec![0.0; d], vec![1.0; d]),
             time_unit: 1.0,
-            nets: None,
+            parts: None,
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct SeriesRows {
     /// First row in buffers of grid points.
     pub first_point: usize,
     /// First row in buffers of spreads.
-    pub first_spread: usize,
+    pub(crate) first_spread: usize,
     /// Number of grid points.
     pub n_points: usize,
 }
@@ -187,20 +187,13 @@ impl BridgeLayout {
     pub fn step(&self, spread_row: usize) -> f64 {
         self.steps[spread_row]
     }
-
-    /// Bytes that a fit keeps for its paths, the largest part of its memory on long series.
-    pub fn path_bytes(n_points: usize, n_variables: usize) -> usize {
-        // Observed value and mean per point, deviation and correlation per spread row; the three
-        // parameters also have two moments of Adam.
-        n_points * n_variables * 10 * size_of::<f64>()
-    }
 }
 
 /// The median gap between observed rows: one step per usual gap, more where data are missing.
 ///
 /// Doubled while the grids would have more than eight points per observed row, so that one long
 /// pause does not decide the cost.
-pub fn default_step_size(data: &SeriesSet) -> Result<f64, CoreError> {
+pub(crate) fn default_step_size(data: &SeriesSet) -> Result<f64, CoreError> {
     let times_of = |idx: usize| -> Vec<f64> {
         let rows = observed_rows(data, idx);
         rows.iter().map(|&row| data.series()[idx].times()[row]).collect()

@@ -14,7 +14,7 @@ use crate::numeric::linalg::{identity, log_det_and_inverse, times};
 
 /// Expected sums over all steps of products of states z and scaled increments d, step h.
 #[derive(Debug, Clone)]
-pub struct PathSums {
+pub(crate) struct PathSums {
     n_variables: usize,
     n_steps: f64,
     /// Σ h z z^T.
@@ -31,7 +31,7 @@ pub struct PathSums {
 
 impl PathSums {
     /// Sums along all paths; increments in units of `scales`.
-    pub fn new(layout: &BridgeLayout, scales: &[f64], paths: &LocalValues) -> Self {
+    pub(crate) fn new(layout: &BridgeLayout, scales: &[f64], paths: &LocalValues) -> Self {
         let d = layout.n_variables();
         let zeros = |n: usize| vec![0.0; n];
         let mut sums = Self {
@@ -110,7 +110,7 @@ impl PathSums {
 
 /// Log-odds of both graphs, `[source, target]`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LogOdds {
+pub(crate) struct LogOdds {
     /// Of the lagged edges.
     pub lagged: Vec<f64>,
     /// Of the instantaneous edges, where there are any.
@@ -134,7 +134,11 @@ struct Process {
 /// With S the sum of squares of the source (state or increment), r its sum of products with the target's
 /// residual without the edge, g² the target's innovation variance and s the slab scale: prior log-odds
 /// + ½ (r/g²)² / (S/g² + 1/s²) - ½ log(1 + s² S/g²). Edges that are not learned are infinite.
-pub fn closed_form_log_odds(model: &BridgeModel, parameters: &[f64], sums: &PathSums) -> LogOdds {
+pub(crate) fn closed_form_log_odds(
+    model: &BridgeModel,
+    parameters: &[f64],
+    sums: &PathSums,
+) -> LogOdds {
     let d = sums.n_variables;
     let process = Process::new(model, parameters);
     // Σ z e^T with e = d (I - B) - h (b + z A).

@@ -5,15 +5,15 @@ mod observations;
 
 use super::BridgePosterior;
 use super::batch::LocalValues;
-use super::deviations::Deviations;
+use super::deviations::BatchPaths;
 use super::gated::{GatedMatrix, GatedMoments};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
-use super::neural::Net;
-use super::sampled::{NeuralWork, SampledStates};
-use super::structure::{BridgeStructure, DriftParts};
+use super::neural::{AddsTo, Net, SampledGraphs};
+use super::sampled::{SampledStates, SampledWork};
+use super::structure::{BridgeStructure, Draw, DriftParts};
 use super::summary::PathSummary;
-use super::transition::TransitionGrads;
+use super::transition::{TransitionBuffers, TransitionGrads};
 use crate::graph::density::DensityPrior;
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::nn::init::initial_values;
@@ -26,8 +26,10 @@ pub struct BridgeModel {
     table: ParameterTable,
     lagged: GatedMatrix,
     instant: Option<GatedMatrix>,
-    pub(super) drift_net: Option<Net>,
-    pub(super) diffusion_net: Option<Net>,
+    /// What the process has beyond gated linear effects.
+    parts: Vec<Net>,
+    /// The part of the model that each parameter belongs to.
+    parameter_parts: Vec<(Slot, ParameterPart)>,
     innovation: Innovation,
     offsets: Slot,
     log_diffusions: Slot,
@@ -48,26 +50,32 @@ pub struct Workspace<R = f32> {
     pub grads: Vec<f64>,
     /// Gradient of minus the ELBO by the rows the batch touches.
     pub local_grads: LocalValues,
-    values: LocalValues,
-    spreads: Deviations,
-    sampled: SampledStates,
-    neural: NeuralWork<R>,
-    pub(super) moments: StepMoments,
-    pub(super) lagged: GatedMoments,
+    paths: BatchPaths,
+    states: SampledStates,
+    parts: SampledWork<R>,
+    steps: StepWork,
+}
+
+/// What the KL of a batch's steps is made of, and its derivatives.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StepWork {
+    moments: StepMoments,
+    lagged: GatedMoments,
     instant: GatedMoments,
     pub(super) transition: TransitionGrads,
+    buffers: TransitionBuffers,
 }
 
 impl<R> Workspace<R> {
     /// Lagged edge probabilities of the last evaluation, `[source, target]`.
     pub fn edge_probabilities(&self) -> &[f64] {
-        &self.lagged.probabilities
+        &self.steps.lagged.probabilities
     }
 }
 
 /// Which part of the model a parameter belongs to; parts learn at their own rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParameterPart {
+pub(crate) enum ParameterPart {
     /// Logits of edges.
     Graph,
     /// Linear effects, offsets, slabs and innovations.
@@ -102,24 +110,24 @@ impl BridgeModel {
         let log_noise = add("noise.log_scales");
         let (initial_means, initial_log_deviations) =
             (add("initial.means"), add("initial.log_deviations"));
-        let sizes = (n, structure.net_sizes);
-        let mut drift_net = (structure.drift != DriftParts::Linear)
-            .then(|| Net::new(&mut table, "drift_net", sizes, false));
-        let mut diffusion_net =
-            structure.neural_diffusion.then(|| Net::new(&mut table, "diffusion_net", sizes, true));
-        for net in drift_net.iter_mut().chain(&mut diffusion_net) {
+        let drift = (structure.drift != DriftParts::Linear).then_some(AddsTo::Drift);
+        let diffusion = structure.neural_diffusion.then_some(AddsTo::LogDiffusion);
+        let mut parts: Vec<Net> = (drift.into_iter().chain(diffusion))
+            .map(|adds_to| Net::new(&mut table, adds_to, n, structure.net_sizes))
+            .collect();
+        for net in &mut parts {
             net.function.reserve_scratch(&mut table);
         }
         let lagged_prior = DensityPrior::new(structure.density, knowledge.clone());
         let instant_density = structure.instant_density.unwrap_or_default();
         let instant_prior = DensityPrior::new(instant_density, instant_knowledge(knowledge));
-        Self {
+        let mut model = Self {
             structure,
             table,
             lagged,
             instant,
-            drift_net,
-            diffusion_net,
+            parts,
+            parameter_parts: Vec::new(),
             innovation,
             offsets,
             log_diffusions,
@@ -129,7 +137,9 @@ impl BridgeModel {
             lagged_prior,
             instant_prior,
             increment_scales,
-        }
+        };
+        model.parameter_parts = model.list_parameter_parts();
+        model
     }
 
     /// Values at the start of training.
@@ -146,7 +156,7 @@ impl BridgeModel {
         if let Some(instant) = self.instant {
             instant.initialise(&mut parameters);
         }
-        for net in self.nets() {
+        for net in &self.parts {
             net.initialise(&self.table, &mut parameters);
         }
         let path = PathSummary::new(posterior, &self.increment_scales);
@@ -163,24 +173,25 @@ impl BridgeModel {
         parameters
     }
 
-    /// The node functions, that of the drift first.
-    pub(super) fn nets(&self) -> impl Iterator<Item = &Net> {
-        self.drift_net.iter().chain(&self.diffusion_net)
+    /// What the process has beyond gated linear effects.
+    pub(crate) fn parts(&self) -> &[Net] {
+        &self.parts
     }
 
-    /// The node function of the drift, where it has one.
-    pub(crate) fn drift_net(&self) -> Option<&Net> {
-        self.drift_net.as_ref()
+    /// Whether a part adds to drift or diffusion.
+    pub(super) fn has_part(&self, adds_to: AddsTo) -> bool {
+        self.parts.iter().any(|part| part.adds_to == adds_to)
     }
 
-    /// The node function of the diffusion, where it has one.
-    pub(crate) fn diffusion_net(&self) -> Option<&Net> {
-        self.diffusion_net.as_ref()
-    }
-
-    /// Whether an evaluation draws states and graphs.
+    /// Whether an evaluation draws states and graphs: every part needs them.
     pub fn is_sampled(&self) -> bool {
-        self.nets().next().is_some()
+        !self.parts.is_empty()
+    }
+
+    /// Graphs drawn from q(G).
+    pub fn sampled_graphs(&self, parameters: &[f64], n_graphs: usize, draw: Draw) -> SampledGraphs {
+        let (logits, rules) = (self.lagged.edge_logits.of(parameters), self.lagged_prior.rules());
+        SampledGraphs::new(logits, rules, self.structure.estimator, n_graphs, draw)
     }
 
     /// Names and places of all parameters.
@@ -203,8 +214,12 @@ impl BridgeModel {
         &self.increment_scales
     }
 
-    /// The part each parameter belongs to.
-    pub fn parts(&self) -> Vec<(Slot, ParameterPart)> {
+    /// The part of the model that each parameter belongs to.
+    pub(crate) fn parameter_parts(&self) -> &[(Slot, ParameterPart)] {
+        &self.parameter_parts
+    }
+
+    fn list_parameter_parts(&self) -> Vec<(Slot, ParameterPart)> {
         let gated = [Some(self.lagged), self.instant];
         let mut parts = Vec::new();
         for matrix in gated.into_iter().flatten() {
@@ -219,15 +234,12 @@ impl BridgeModel {
         for slot in [self.log_diffusions, self.initial_means, self.initial_log_deviations] {
             parts.push((slot, ParameterPart::Scales));
         }
-        let is_net =
-            |name: &str| name.starts_with("drift_net.") || name.starts_with("diffusion_net.");
-        let nets = self.table.parameters().iter().filter(|parameter| is_net(&parameter.name));
-        parts.extend(nets.map(|parameter| (parameter.slot, ParameterPart::Nets)));
+        parts.extend(self.parts.iter().map(|net| (net.slot, ParameterPart::Nets)));
         parts
     }
 
     /// Slots of log scales that training keeps above a floor: diffusion and observation noise.
-    pub fn floored_slots(&self) -> [Slot; 2] {
+    pub(crate) fn floored_slots(&self) -> [Slot; 2] {
         [self.log_diffusions, self.log_noise]
     }
 
@@ -252,7 +264,7 @@ impl BridgeModel {
     }
 
     /// Prior of the instantaneous graph.
-    pub fn instant_prior(&self) -> &DensityPrior {
+    pub(crate) fn instant_prior(&self) -> &DensityPrior {
         &self.instant_prior
     }
 

@@ -4,35 +4,34 @@
 //! E d = m' - m, Var d = s'² + s² - 2 r s s', Cov(d, z) = r s s' - s². Increments are measured in each
 //! variable's own scale c, and z is multiplied by the step h, since only h z enters the drift.
 
-use super::batch::{Batch, LocalValues};
-use super::deviations::Deviations;
-use super::layout::BridgeLayout;
+use super::batch::{BatchSteps, LocalValues};
+use super::deviations::{BatchPaths, Deviations};
 use crate::numeric::kernels::vectorised;
 
 /// Moments of the steps of a batch; as a gradient, derivatives by each of them.
 #[derive(Debug, Clone, Default)]
-pub struct StepMoments {
+pub(crate) struct StepMoments {
     /// h E z at the start, `[step, variable]`.
     pub inputs: Vec<f64>,
     /// E d / c, `[step, variable]`.
     pub increments: Vec<f64>,
     /// h² Var z, `[spread, variable]`.
-    pub input_variances: Vec<f64>,
+    pub(crate) input_variances: Vec<f64>,
     /// h Cov(d, z) / c, `[spread, variable]`.
     pub covariances: Vec<f64>,
     /// Var d / c², `[spread, variable]`.
-    pub increment_variances: Vec<f64>,
+    pub(crate) increment_variances: Vec<f64>,
     /// log Var(z' | z) / c², `[spread, variable]`.
-    pub log_variances: Vec<f64>,
+    pub(crate) log_variances: Vec<f64>,
     /// h, `[step]`.
     pub steps: Vec<f64>,
     /// Row of the spread buffers that each step reads, `[step]`.
-    pub spread_of: Vec<usize>,
+    pub(crate) spread_of: Vec<usize>,
 }
 
 impl StepMoments {
     /// Makes room for the given numbers of rows, with zeros everywhere.
-    pub fn reset(&mut self, n_steps: usize, n_spreads: usize, n_variables: usize) {
+    pub(crate) fn reset(&mut self, n_steps: usize, n_spreads: usize, n_variables: usize) {
         for buffer in [&mut self.inputs, &mut self.increments] {
             buffer.clear();
             buffer.resize(n_steps * n_variables, 0.0);
@@ -51,16 +50,15 @@ impl StepMoments {
     }
 
     /// Number of steps.
-    pub fn n_steps(&self) -> usize {
+    pub(crate) fn n_steps(&self) -> usize {
         self.spread_of.len()
     }
 }
 
 /// Fills the moments of a batch, integrating the path out exactly; steps share spread rows.
-pub fn exact_moments(
-    layout: &BridgeLayout,
-    (scales, batch): (&[f64], &Batch),
-    (values, spreads): (&LocalValues, &Deviations),
+pub(crate) fn exact_moments(
+    BatchSteps { layout, batch, scales }: BatchSteps<'_>,
+    BatchPaths { values, deviations }: &BatchPaths,
     out: &mut StepMoments,
 ) {
     let d = scales.len();
@@ -71,7 +69,7 @@ pub fn exact_moments(
         || {
             for (row, &place) in batch.distinct.iter().enumerate() {
                 let step = layout.step(batch.spreads[place]);
-                let spread = spreads.row(place, d);
+                let spread = deviations.row(place, d);
                 let log_next = &values.log_deviations[(place + 1) * d..(place + 2) * d];
                 let own = row * d..(row + 1) * d;
                 let input_variances = &mut out.input_variances[own.clone()];
@@ -104,10 +102,9 @@ pub fn exact_moments(
 }
 
 /// Adds the gradient by the posterior's parameters, given that by the exact moments.
-pub fn exact_moments_backward(
-    layout: &BridgeLayout,
-    (scales, batch): (&[f64], &Batch),
-    spreads: &Deviations,
+pub(crate) fn exact_moments_backward(
+    BatchSteps { layout, batch, scales }: BatchSteps<'_>,
+    deviations: &Deviations,
     by_moments: &StepMoments,
     grads: &mut LocalValues,
 ) {
@@ -117,7 +114,7 @@ pub fn exact_moments_backward(
         || {
             for (row, &place) in batch.distinct.iter().enumerate() {
                 let step = layout.step(batch.spreads[place]);
-                let spread = spreads.row(place, d);
+                let spread = deviations.row(place, d);
                 let own = row * d..(row + 1) * d;
                 let by_variances = &by_moments.increment_variances[own.clone()];
                 let by_covariances = &by_moments.covariances[own.clone()];

@@ -3,9 +3,10 @@
 //! A few graphs are drawn per evaluation and the steps of the batch are dealt among them, so that
 //! messages are summed by matrix products.
 
+use super::structure::Draw;
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::{NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
-use crate::nn::parameters::ParameterTable;
+use crate::nn::parameters::{ParameterTable, Slot};
 use crate::numeric::real::Real;
 use crate::random::{Purpose, RandomStream};
 
@@ -46,13 +47,32 @@ impl Default for NetSizes {
     }
 }
 
+/// What a part of the process adds to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AddsTo {
+    /// The drift, in increment scales per time.
+    Drift,
+    /// The logarithm of the diffusion.
+    LogDiffusion,
+}
+
 /// One node function of the process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Net {
     pub(crate) function: NodeFunction,
-    name: &'static str,
-    /// Whether every variable sees itself whatever the graph says.
-    sees_itself: bool,
+    pub(crate) adds_to: AddsTo,
+    /// All its parameters.
+    pub(crate) slot: Slot,
+}
+
+impl AddsTo {
+    /// Under which name a node function's parameters are stored.
+    fn net_name(self) -> &'static str {
+        match self {
+            Self::Drift => "drift_net",
+            Self::LogDiffusion => "diffusion_net",
+        }
+    }
 }
 
 /// Deviation of node embeddings at the start: nodes should differ from the first step on.
@@ -61,19 +81,22 @@ const FIRST_EMBEDDING: f64 = 0.3;
 impl Net {
     pub(super) fn new(
         table: &mut ParameterTable,
-        name: &'static str,
-        (n_variables, sizes): (usize, NetSizes),
-        sees_itself: bool,
+        adds_to: AddsTo,
+        n_variables: usize,
+        sizes: NetSizes,
     ) -> Self {
         let NetSizes { width, embedding, .. } = sizes;
         let sizes = NodeSizes { n_variables, embedding, width, edge_weights: false };
-        Self { function: NodeFunction::new(table, name, sizes), name, sees_itself }
+        let offset = table.len();
+        let function = NodeFunction::new(table, adds_to.net_name(), sizes);
+        let slot = Slot { offset, rows: 1, cols: table.len() - offset };
+        Self { function, adds_to, slot }
     }
 
     /// Spreads the embeddings, and starts with an output of zero: the linear model.
     pub(super) fn initialise(&self, table: &ParameterTable, parameters: &mut [f64]) {
         let slot = |part: &str| {
-            let found = table.find(&format!("{}.{part}", self.name));
+            let found = table.find(&format!("{}.{part}", self.adds_to.net_name()));
             found.expect("the node function added it").slot
         };
         for value in slot("embeddings").of_mut(parameters) {
@@ -94,9 +117,12 @@ impl Net {
     }
 
     /// Strength of every edge's message, and its derivative by the edge.
+    ///
+    /// The diffusion of every variable sees the variable itself, whatever the graph says.
     pub(crate) fn strength(&self, idx: usize, edge: f64) -> (f64, f64) {
         let scale = self.message_scale();
-        if self.sees_itself && idx.is_multiple_of(self.function.sizes().n_variables + 1) {
+        let sees_itself = self.adds_to == AddsTo::LogDiffusion;
+        if sees_itself && idx.is_multiple_of(self.function.sizes().n_variables + 1) {
             (scale, 0.0)
         } else {
             (scale * edge, scale)
@@ -114,14 +140,15 @@ pub struct SampledGraphs {
 }
 
 impl SampledGraphs {
-    /// Draws `n_graphs` graphs; draw number `draw` of a seed.
+    /// Draws `n_graphs` graphs.
     pub fn new(
-        (edge_logits, rules): (&[f64], &[EdgeRule]),
+        edge_logits: &[f64],
+        rules: &[EdgeRule],
         estimator: GraphEstimator,
         n_graphs: usize,
-        (seed, draw): (u64, u64),
+        draw: Draw,
     ) -> Self {
-        let mut random = RandomStream::new(seed, Purpose::Graph, draw);
+        let mut random = RandomStream::new(draw.seed, Purpose::Graph, draw.number);
         let mut sampled = Self::default();
         for _ in 0..n_graphs {
             let (graph, slopes) = (edge_logits.iter().zip(rules))

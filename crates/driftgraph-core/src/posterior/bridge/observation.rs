@@ -5,22 +5,31 @@ use crate::objective::observation::ObservationNoise;
 
 /// E log p(x | z) over z ~ N(mean, deviation²), with its derivatives.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ExpectedLogDensity {
+pub(crate) struct ExpectedLogDensity {
     /// The expectation.
     pub value: f64,
     /// Its derivative by the mean of z.
-    pub by_mean: f64,
+    pub(crate) by_mean: f64,
     /// Its derivative by the logarithm of the deviation of z.
-    pub by_log_deviation: f64,
+    pub(crate) by_log_deviation: f64,
     /// Its derivative by the logarithm of the noise scale.
-    pub by_log_scale: f64,
+    pub(crate) by_log_scale: f64,
+}
+
+/// The normal law of a latent value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Marginal {
+    /// Its mean.
+    pub mean: f64,
+    /// Its deviation.
+    pub deviation: f64,
 }
 
 /// The expectation for one observed cell; the noise scale is given by its logarithm.
-pub fn expected_log_density(
+pub(crate) fn expected_log_density(
     noise: ObservationNoise,
     observed: f64,
-    (mean, deviation): (f64, f64),
+    Marginal { mean, deviation }: Marginal,
     log_scale: f64,
 ) -> ExpectedLogDensity {
     let residual = observed - mean;
@@ -58,7 +67,9 @@ mod tests {
     #[test]
     fn a_certain_latent_value_gives_the_plain_log_density() {
         for law in LAWS {
-            let found = expected_log_density(law, 0.3, (-0.4, 1e-9), -0.7).value;
+            let found =
+                expected_log_density(law, 0.3, Marginal { mean: -0.4, deviation: 1e-9 }, -0.7)
+                    .value;
             let plain = law.log_density(0.3, -0.4, -0.7).value;
             assert!((found - plain).abs() < 1e-12, "{law:?}");
         }
@@ -77,7 +88,8 @@ mod tests {
                     width * weight * law.log_density(0.9, mean + deviation * unit, log_scale).value
                 })
                 .sum();
-            let found = expected_log_density(law, 0.9, (mean, deviation), log_scale).value;
+            let found =
+                expected_log_density(law, 0.9, Marginal { mean, deviation }, log_scale).value;
             // The kink of the Laplace density costs a term of order width squared, 2.5e-7.
             assert!((found - expected).abs() < 1e-6, "{law:?}: {found} {expected}");
         }
@@ -86,7 +98,10 @@ mod tests {
     #[test]
     fn derivatives_agree_with_central_differences() {
         for law in LAWS {
-            let at = |q: [f64; 3]| expected_log_density(law, 0.9, (q[0], q[1].exp()), q[2]);
+            let at = |q: [f64; 3]| {
+                let latent = Marginal { mean: q[0], deviation: q[1].exp() };
+                expected_log_density(law, 0.9, latent, q[2])
+            };
             let point = [0.2, -0.4, -0.5];
             let found = at(point);
             let slopes = [found.by_mean, found.by_log_deviation, found.by_log_scale];

@@ -7,17 +7,18 @@
 //! hold, and the linear part is sampled too.
 
 mod messages;
+mod node_part;
 mod pass;
 mod piece;
 #[cfg(test)]
 mod tests;
 
-pub(super) use pass::NeuralWork;
+pub(super) use pass::SampledWork;
 
-use super::batch::{Batch, LocalValues};
-use super::deviations::Deviations;
-use super::layout::BridgeLayout;
+use super::batch::{BatchSteps, LocalValues};
+use super::deviations::{BatchPaths, Deviations};
 use super::moments::StepMoments;
+use super::structure::Draw;
 use crate::numeric::kernels::vectorised;
 use crate::random::{Purpose, RandomStream};
 
@@ -30,20 +31,27 @@ pub(super) struct SampledStates {
     noise: Vec<f64>,
 }
 
+/// Moments of sampled steps, and the derivatives by them and by the states.
+pub(super) struct SampledAdjoints<'a> {
+    pub(super) moments: &'a StepMoments,
+    pub(super) by_moments: &'a StepMoments,
+    pub(super) by_states: &'a [f64],
+}
+
 /// Draws the states of a batch and fills its moments; every step has its own spread row.
 pub(super) fn sampled_moments(
-    layout: &BridgeLayout,
-    (scales, batch): (&[f64], &Batch),
-    (values, spreads): (&LocalValues, &Deviations),
-    (seed, draw): (u64, u64),
-    (sampled, out): (&mut SampledStates, &mut StepMoments),
+    BatchSteps { layout, batch, scales }: BatchSteps<'_>,
+    BatchPaths { values, deviations }: &BatchPaths,
+    draw: Draw,
+    sampled: &mut SampledStates,
+    out: &mut StepMoments,
 ) {
     let d = scales.len();
     let n = batch.n_steps();
     out.reset(n, n, d);
     sampled.states.resize(n * d, 0.0);
     sampled.noise.resize(n * d, 0.0);
-    RandomStream::new(seed, Purpose::Brownian, draw).fill_normal(&mut sampled.noise);
+    RandomStream::new(draw.seed, Purpose::Brownian, draw.number).fill_normal(&mut sampled.noise);
     let log_scales: Vec<f64> = scales.iter().map(|scale| scale.ln()).collect();
     vectorised(
         #[inline(always)]
@@ -53,7 +61,7 @@ pub(super) fn sampled_moments(
                 let h = layout.step(batch.spreads[place]);
                 out.steps.push(h);
                 out.spread_of.push(row);
-                let spread = spreads.row(place, d);
+                let spread = deviations.row(place, d);
                 let log_next = &values.log_deviations[(place + 1) * d..(place + 2) * d];
                 let (here, next) = values.means[step.point * d..(step.point + 2) * d].split_at(d);
                 let own = row * d..(row + 1) * d;
@@ -80,9 +88,10 @@ pub(super) fn sampled_moments(
 
 /// Adds the gradient by the posterior's parameters, given that by moments and by states.
 pub(super) fn sampled_moments_backward(
-    (scales, batch): (&[f64], &Batch),
-    (spreads, moments, sampled): (&Deviations, &StepMoments, &SampledStates),
-    (by_moments, by_states): (&StepMoments, &[f64]),
+    BatchSteps { batch, scales, .. }: BatchSteps<'_>,
+    deviations: &Deviations,
+    sampled: &SampledStates,
+    by: &SampledAdjoints<'_>,
     grads: &mut LocalValues,
 ) {
     let d = scales.len();
@@ -91,20 +100,20 @@ pub(super) fn sampled_moments_backward(
         || {
             for (row, step) in batch.steps.iter().enumerate() {
                 let place = batch.distinct[step.distinct];
-                let h = moments.steps[row];
-                let spread = spreads.row(place, d);
+                let h = by.moments.steps[row];
+                let spread = deviations.row(place, d);
                 let own = row * d..(row + 1) * d;
                 let noise = &sampled.noise[own.clone()];
-                let variances = &moments.increment_variances[own.clone()];
-                let by_increments = &by_moments.increments[own.clone()];
-                let by_inputs = &by_moments.inputs[own.clone()];
-                let by_states = &by_states[own.clone()];
-                let by_variances = &by_moments.increment_variances[own.clone()];
-                let by_logs = &by_moments.log_variances[own];
+                let variances = &by.moments.increment_variances[own.clone()];
+                let by_increments = &by.by_moments.increments[own.clone()];
+                let by_inputs = &by.by_moments.inputs[own.clone()];
+                let by_states = &by.by_states[own.clone()];
+                let by_variances = &by.by_moments.increment_variances[own.clone()];
+                let by_logs = &by.by_moments.log_variances[own];
                 let means = &mut grads.means[step.point * d..(step.point + 2) * d];
                 let (by_here, by_next) = means.split_at_mut(d);
-                let deviations = &mut grads.log_deviations[place * d..(place + 2) * d];
-                let (by_deviation, by_deviation_next) = deviations.split_at_mut(d);
+                let both = &mut grads.log_deviations[place * d..(place + 2) * d];
+                let (by_deviation, by_deviation_next) = both.split_at_mut(d);
                 let by_correlations = &mut grads.correlations[place * d..(place + 1) * d];
                 for v in 0..d {
                     let (noise, correlation) = (noise[v], spread.correlations[v]);

@@ -71,7 +71,21 @@ pub struct Pass {
     pub draw: u64,
 }
 
+/// One draw of sampled states and graphs: everything drawn under the same two numbers is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// Seed of a fit.
+    pub seed: u64,
+    /// Number of the draw.
+    pub number: u64,
+}
+
 impl Pass {
+    /// What is drawn in this evaluation.
+    pub fn drawn(&self) -> Draw {
+        Draw { seed: self.seed, number: self.draw }
+    }
+
     /// The ELBO proper of all data at once.
     pub const WHOLE: Self = Self { weight: 1.0, prior_weight: 1.0, seed: 0, draw: 0 };
 }

@@ -32,13 +32,18 @@ use shared_variance::{SharedVariance, shared_variances, shared_variances_backwar
 /// Steps per parallel piece: fixed, so that sums do not depend on the number of threads.
 ///
 /// Batches of many variables have few steps, and still should occupy several threads.
-fn piece_steps(n_variables: usize) -> usize {
-    if n_variables < 256 { 256 } else { 64 }
+pub(crate) fn piece_steps(n_variables: usize) -> usize {
+    if n_variables < MANY_VARIABLES { 256 } else { STEPS_OF_MANY }
 }
+
+/// From so many variables on, the matrices of a few steps are work enough for a thread.
+const MANY_VARIABLES: usize = 256;
+/// Steps, or rows of a matrix, that are such a piece of work.
+const STEPS_OF_MANY: usize = 64;
 
 /// What is common to all steps of a batch.
 #[derive(Debug, Clone, Copy)]
-pub struct Transition<'a> {
+pub(crate) struct Transition<'a> {
     /// Number of variables, D.
     pub n_variables: usize,
     /// Moments of the lagged effects A.
@@ -52,7 +57,7 @@ pub struct Transition<'a> {
     /// All parameters.
     pub parameters: &'a [f64],
     /// Logarithm of the innovations' scale, `[variable]`.
-    pub log_scales: &'a [f64],
+    pub(crate) log_scales: &'a [f64],
     /// Factor of every term: what the batch stands for.
     pub weight: f64,
 }
@@ -63,11 +68,11 @@ pub struct Instant<'a> {
     /// Moments of B.
     pub moments: &'a GatedMoments,
     /// L = I - E B.
-    pub remaining: Vec<f64>,
+    pub(crate) remaining: Vec<f64>,
     /// L² + Var B.
-    pub remaining_second: Vec<f64>,
+    pub(crate) remaining_second: Vec<f64>,
     /// L * E A.
-    pub remaining_by_lagged: Vec<f64>,
+    pub(crate) remaining_by_lagged: Vec<f64>,
 }
 
 impl<'a> Instant<'a> {
@@ -86,7 +91,7 @@ impl<'a> Instant<'a> {
 
 /// What a neural part adds to single steps, `[step, variable]`; empty where there is none.
 #[derive(Debug, Clone, Default)]
-pub struct Extra {
+pub(crate) struct Extra {
     /// Drift beyond the linear part, in increment scales per time.
     pub drift: Vec<f64>,
     /// Twice the covariance of linear and extra drift over graphs, per time².
@@ -111,7 +116,7 @@ impl Extra {
 
 /// Derivatives of the summed cross-entropy.
 #[derive(Debug, Clone, Default)]
-pub struct TransitionGrads {
+pub(crate) struct TransitionGrads {
     /// By the moments of A.
     pub lagged: GatedAdjoints,
     /// By the moments of B.
@@ -123,10 +128,14 @@ pub struct TransitionGrads {
     /// By the offsets.
     pub offsets: Vec<f64>,
     /// By the log scales.
-    pub log_scales: Vec<f64>,
+    pub(crate) log_scales: Vec<f64>,
     /// By the law's parameters, in a flat buffer of all parameters.
     pub parameters: Vec<f64>,
-    /// Buffers of the pieces, kept from one evaluation to the next.
+}
+
+/// Buffers kept from one evaluation to the next.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TransitionBuffers {
     pieces: Vec<Piece>,
     by_variances: Vec<f64>,
     shared: SharedVariance,
@@ -168,29 +177,27 @@ struct ExtraRows<'a> {
 /// Σ over steps and variables of -E log p(residual), each less ½ log 2π, times the weight.
 ///
 /// Fills `grads`, whose lagged and instantaneous adjoints are added to; everything else is set.
-pub fn transition_cross_entropy(
+pub(crate) fn transition_cross_entropy(
     transition: &Transition<'_>,
     moments: &StepMoments,
     extra: &Extra,
     grads: &mut TransitionGrads,
+    buffers: &mut TransitionBuffers,
 ) -> f64 {
     let d = transition.n_variables;
     let (n_steps, n_spreads) = (moments.n_steps(), moments.log_variances.len() / d);
     grads.moments.reset(n_steps, n_spreads, d);
     grads.extra.zeros_like(extra);
-    let mut shared = std::mem::take(&mut grads.shared);
-    shared_variances(transition, moments, n_spreads, &mut shared);
-    let mut by_variances = std::mem::take(&mut grads.by_variances);
+    let TransitionBuffers { pieces, by_variances, shared } = buffers;
+    shared_variances(transition, moments, n_spreads, shared);
     by_variances.resize(n_steps * d, 0.0);
-    let mut pieces = std::mem::take(&mut grads.pieces);
-    let rows = piece_rows(grads, &mut by_variances, d);
+    let rows = piece_rows(grads, by_variances, d);
     pieces.resize_with(rows.len(), Piece::default);
     pieces.par_iter_mut().zip(rows).for_each(|(piece, rows)| {
         piece.cross_entropy(transition, moments, extra, &shared.variances, rows);
     });
-    let cross_entropy = add_pieces(&pieces, transition, grads);
-    shared_variances_backward(transition, moments, (&by_variances, &mut shared), grads);
-    (grads.pieces, grads.by_variances, grads.shared) = (pieces, by_variances, shared);
+    let cross_entropy = add_pieces(pieces, transition, grads);
+    shared_variances_backward(transition, moments, by_variances, shared, grads);
     cross_entropy
 }
 

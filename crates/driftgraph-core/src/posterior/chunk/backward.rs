@@ -3,6 +3,7 @@
 use super::{Chunk, ChunkSums, half_excess};
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::{Rows, SweptMessages, SweptNode, TangentRows};
+use crate::nn::parameters::WithGradient;
 use crate::numeric::real::Real;
 use crate::objective::initial_kl::{Normal, initial_kl};
 use crate::objective::path_kl::control;
@@ -152,7 +153,7 @@ impl<R: Real> Chunk<'_, R> {
         work.adjoints.base = 0;
         self.add_path_kl(work, sums, (place, first_step, n_times));
         let (trace, adjoints) = (&work.prior_trace, &mut work.adjoints);
-        function.combine_backward((parameters, grads), trace, adjoints, rows);
+        function.combine_backward(WithGradient { parameters, grads }, trace, adjoints, rows);
         function.add_combine_gradients(grads, trace, adjoints, rows);
         let messages = SweptMessages { all: &work.prior_messages, n_points, first };
         let strengths = &work.drift_strengths[edges.clone()];
@@ -256,7 +257,7 @@ impl<R: Real> Chunk<'_, R> {
         self.model.drift.backward(self.parameters, grad_drift, trace, row, grad_now);
         let (function, parameters) = (&process.diffusion, self.parameters);
         let (trace, adjoints) = (&work.diffusion_trace, &mut work.adjoints);
-        function.combine_backward((parameters, grads), trace, adjoints, rows);
+        function.combine_backward(WithGradient { parameters, grads }, trace, adjoints, rows);
         for place in 0..n_running {
             let one = Rows { first: first + place * d, n: d, per_node: 1 };
             let edges = place * d * d..(place + 1) * d * d;
@@ -265,7 +266,13 @@ impl<R: Real> Chunk<'_, R> {
             function.aggregate_backward((strengths, grad_strengths), trace, adjoints, one);
         }
         let weights = &self.shared.diffusion;
-        function.messages_backward((parameters, grads), weights, trace, adjoints, rows);
+        function.messages_backward(
+            WithGradient { parameters, grads },
+            weights,
+            trace,
+            adjoints,
+            rows,
+        );
         for (grad, &input) in grad_now.iter_mut().zip(&adjoints.inputs[here]) {
             *grad += input;
         }
@@ -288,7 +295,8 @@ impl<R: Real> Chunk<'_, R> {
         let block =
             (TangentRows { trace, rows, strengths }, &mut work.grad_diffusion_strengths[..]);
         let grad_out = &work.grad_own_derivatives[..rows.n];
-        let (function, pair) = (&self.model.process.diffusion, (self.parameters, grads));
+        let (function, pair) =
+            (&self.model.process.diffusion, WithGradient { parameters: self.parameters, grads });
         function.own_derivatives_backward(pair, block, &mut work.tangents, grad_out);
     }
 
@@ -344,7 +352,7 @@ impl<R: Real> Chunk<'_, R> {
             }
         }
         let trace = &mut work.encoder;
-        let pair = (self.parameters, &mut *grads);
+        let pair = WithGradient { parameters: self.parameters, grads: &mut *grads };
         model.drift.context_backward(pair, &trace.contexts, share, &mut trace.grad_contexts);
         for (layer, grad) in model.initial_state.iter().zip(&work.grad_initial) {
             let grad = &grad[..n * d];
@@ -354,7 +362,12 @@ impl<R: Real> Chunk<'_, R> {
         work.grad_graphs[..n * d * d].fill(R::ZERO);
         let graphs = (&work.graphs[..n * d * d], &mut work.grad_graphs[..n * d * d]);
         let starts = &work.layout.observation_starts;
-        model.encoder.backward((self.parameters, grads), graphs, starts, trace);
+        model.encoder.backward(
+            WithGradient { parameters: self.parameters, grads },
+            graphs,
+            starts,
+            trace,
+        );
     }
 
     /// Adjoints of all graphs, and straight through to the logits.
@@ -366,10 +379,10 @@ impl<R: Real> Chunk<'_, R> {
             let edges = place * d * d..(place + 1) * d * d;
             let graph = &work.graphs[edges.clone()];
             let grad_graph = &mut work.grad_graphs[edges.clone()];
-            let pair = (self.parameters, &mut *grads);
+            let pair = WithGradient { parameters: self.parameters, grads: &mut *grads };
             let grad_drift = &mut work.grad_drift_strengths[edges.clone()];
             process.drift.edge_strengths_backward(pair, graph, grad_drift);
-            let pair = (self.parameters, &mut *grads);
+            let pair = WithGradient { parameters: self.parameters, grads: &mut *grads };
             let grad_diffusion = &mut work.grad_diffusion_strengths[edges.clone()];
             let diffusion_graph = &work.diffusion_graphs[edges.clone()];
             process.diffusion.edge_strengths_backward(pair, diffusion_graph, grad_diffusion);

@@ -1,7 +1,6 @@
 //! What can go wrong with settings of a bridge fit and with the fit itself.
 
 use crate::CoreError;
-use crate::train::select::EnsembleFit;
 
 /// One setting outside its range.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -46,29 +45,4 @@ pub enum BridgeError {
         /// Found in the state.
         found: usize,
     },
-    /// No finite step any more.
-    #[error("{divergence}")]
-    Diverged {
-        /// What happened.
-        divergence: Divergence,
-        /// The fits before they diverged; `None` from a single trainer, whose state they are.
-        last_good: Option<Box<EnsembleFit>>,
-    },
-}
-
-/// How a fit came to its end without a finite step.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error(
-    "the fit diverged at step {step}: `{term}` is not finite, and halving the learning rate \
-     {attempts} times in a row did not help"
-)]
-pub struct Divergence {
-    /// The last step tried.
-    pub step: u64,
-    /// The term of the ELBO that is not finite, or `gradient`, or `determinant`.
-    pub term: &'static str,
-    /// Steps tried in a row.
-    pub attempts: u32,
-    /// The last finite ELBO estimate, if there was one.
-    pub last_finite_elbo: Option<f64>,
 }

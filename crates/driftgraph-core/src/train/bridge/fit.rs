@@ -1,13 +1,7 @@
 //! A finished bridge fit: what was learned, by name.
 
-use std::ops::ControlFlow;
-
-use super::error::BridgeError;
-use super::settings::CheckedBridgeSettings;
 use super::state::BridgeState;
-use super::trainer::{BridgeProgress, BridgeTrainer, StopReason};
-use crate::SeriesSet;
-use crate::graph::prior::{EdgePrior, EdgeRule};
+use super::trainer::{BridgeTrainer, StopReason};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::edge_gains::log_odds_from_gains;
@@ -22,18 +16,6 @@ pub struct BridgeFit {
     terms: Option<ElboTerms>,
     lagged_log_odds: Vec<f64>,
     instant_log_odds: Option<Vec<f64>>,
-}
-
-/// Fits the bridge posterior from start to end.
-pub fn fit_bridge(
-    data: &SeriesSet,
-    knowledge: &EdgePrior,
-    settings: CheckedBridgeSettings,
-    observer: &mut dyn FnMut(&BridgeProgress, &BridgeTrainer) -> ControlFlow<()>,
-) -> Result<BridgeFit, BridgeError> {
-    let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
-    let stop = trainer.run(observer)?;
-    Ok(BridgeFit::new(trainer, stop))
 }
 
 impl BridgeFit {
@@ -144,16 +126,11 @@ fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
         let odds = closed_form_log_odds(model, &state.parameters, &sums);
         return (odds.lagged, odds.instant);
     }
-    let values = (&state.parameters[..], &state.paths);
-    let lagged = log_odds_from_gains(model, values, layout, trainer.settings().get().seed);
+    let lagged = log_odds_from_gains(model, state.learned(), layout, trainer.settings().get().seed);
     let instant = model.instant().map(|matrix| {
         let logits = matrix.edge_logits.of(&state.parameters).iter();
         (logits.zip(model.instant_prior().rules()))
-            .map(|(&logit, rule)| match rule {
-                EdgeRule::Free => logit,
-                EdgeRule::Forbidden => f64::NEG_INFINITY,
-                EdgeRule::Required => f64::INFINITY,
-            })
+            .map(|(&logit, rule)| rule.log_odds(logit))
             .collect()
     });
     (lagged, instant)

@@ -10,6 +10,7 @@ use crate::error::CoreError;
 use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::default_step_size;
 use crate::posterior::bridge::structure::DriftParts;
+use crate::posterior::bridge::transition::piece_steps;
 use crate::train::select::SelectSettings;
 
 const DOUBLE: usize = size_of::<f64>();
@@ -133,7 +134,7 @@ fn work_bytes(shape: &BridgeShape, settings: &BridgeSettings) -> usize {
     // Moments of the effects and their derivatives; per piece of steps two sums, and two more
     // with instantaneous effects.
     let n_matrices = if settings.instantaneous { 2 } else { 1 };
-    let n_pieces = n_steps.div_ceil(if d < 256 { 256 } else { 64 });
+    let n_pieces = n_steps.div_ceil(piece_steps(d));
     let matrices = n_matrices * pairs * (11 + 2 * n_pieces) * DOUBLE;
     // Values, gradients, moments, residuals and their derivatives of the batch.
     let rows = 40 * n_steps * d * DOUBLE;

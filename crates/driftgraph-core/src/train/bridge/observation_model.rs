@@ -32,22 +32,18 @@ impl ObservationModel {
         Self { law: settings.noise.unwrap_or(usual), fixed_scale }
     }
 
-    /// Variance of the law per squared scale.
-    fn unit_variance(self) -> f64 {
-        match self.law {
-            ObservationNoise::Gaussian => 1.0,
-            ObservationNoise::Laplace => 2.0,
-        }
+    pub(super) fn scale(self) -> NoiseScale {
+        self.fixed_scale.map_or(NoiseScale::Learned, |scale| NoiseScale::Fixed { scale })
     }
 
     pub(super) fn known_variance(self) -> Option<f64> {
-        self.fixed_scale.map(|scale| self.unit_variance() * scale * scale)
+        self.fixed_scale.map(|scale| self.law.unit_variance() * scale * scale)
     }
 
     pub(super) fn first_scales(self, start: &SmootherStart) -> Vec<f64> {
         (start.levels.iter())
             .map(|level| {
-                let learned = (level.noise_variance / self.unit_variance()).sqrt();
+                let learned = (level.noise_variance / self.law.unit_variance()).sqrt();
                 self.fixed_scale.unwrap_or(learned)
             })
             .collect()

@@ -2,7 +2,7 @@
 
 mod table;
 
-pub use table::{BRIDGE_SETTINGS, BridgeSetting};
+pub use table::BRIDGE_SETTINGS;
 
 use super::error::{BridgeError, SettingProblem};
 use crate::graph::density::GraphDensity;
@@ -104,7 +104,7 @@ impl Default for BridgeSettings {
             step_size: None,
             density: GraphDensity::default(),
             instantaneous: false,
-            instant_density: GraphDensity::Common { alpha: 0.5, beta: 5.0 },
+            instant_density: GraphDensity::common(),
             drift: DriftParts::Linear,
             neural_diffusion: false,
             nets: NetSizes::default(),

@@ -2,7 +2,7 @@
 
 use super::adam::{Correction, LazyMoments, adam_step};
 use super::cycle::Cycle;
-use crate::posterior::bridge::batch::{Batch, LocalValues};
+use crate::posterior::bridge::batch::{Batch, Learned, LocalValues};
 use crate::posterior::bridge::model::{BridgeModel, ParameterPart, Workspace};
 
 use super::settings::Rates;
@@ -88,6 +88,11 @@ impl BridgeState {
         }
     }
 
+    /// The values of the moment, as an evaluation reads them.
+    pub fn learned(&self) -> Learned<'_> {
+        Learned { parameters: &self.parameters, paths: &self.paths }
+    }
+
     /// One step of Adam for the process and for the rows of the batch.
     ///
     /// The buffers of the step before are used again.
@@ -104,7 +109,7 @@ impl BridgeState {
         self.n_updates = self.n_updates.saturating_add(1);
         let correction = Correction::after(self.n_updates);
         let share = self.rate_factor * self.cycle.rate(self.step);
-        for (slot, part) in model.parts() {
+        for (slot, part) in model.parameter_parts() {
             let rate = match part {
                 ParameterPart::Graph => {
                     rates.graph * self.rate_factor * self.cycle.graph_rate(self.step)

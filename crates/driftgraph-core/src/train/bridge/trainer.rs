@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::cycle::Cycle;
-use super::error::{BridgeError, Divergence};
+use super::error::BridgeError;
 use super::noise_identifiability::NoiseMoments;
 use super::observation_model::ObservationModel;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
@@ -18,14 +18,15 @@ use crate::posterior::bridge::kalman::FilterDynamics;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::posterior::bridge::model::{BridgeModel, Workspace};
 use crate::posterior::bridge::structure::{BridgeStructure, Pass};
-use crate::{SeriesSet, Standardizer};
+use crate::train::progress::{Divergence, Kept, Part, Progress, Step, Training};
+use crate::{EdgeScores, SeriesSet, Standardizer};
 
 /// Fewest steps of series per training step: fewer would leave the matrices' own cost dominant.
 const MIN_BATCH_STEPS: usize = 128;
 
 /// What happened in one training step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BridgeProgress {
+pub struct BridgeStep {
     /// Number of the step, from 0.
     pub step: u64,
     /// Steps after which the current cycle ends.
@@ -71,6 +72,41 @@ pub struct BridgeTrainer {
     work: Workspace,
 }
 
+/// Data as settings ask for them, before there is anything to train.
+struct LaidOut {
+    standardizer: Standardizer,
+    layout: BridgeLayout,
+    noise_moments: Option<NoiseMoments>,
+    n_batches: usize,
+}
+
+impl LaidOut {
+    fn new(data: &SeriesSet, settings: &BridgeSettings) -> Result<Self, BridgeError> {
+        let standardizer = Standardizer::fit(data);
+        let step_size = match settings.step_size {
+            Some(step_size) => step_size,
+            None => default_step_size(data)?,
+        };
+        let layout = BridgeLayout::new(&standardizer.apply(data), step_size)?;
+        let noise_moments = NoiseMoments::new(&layout);
+        let n_batches = n_batches(&layout, batch_steps(settings, layout.n_variables()));
+        Ok(Self { standardizer, layout, noise_moments, n_batches })
+    }
+}
+
+impl CheckedBridgeSettings {
+    /// Whether nothing in training on these data is random, so that every seed gives the same fit.
+    pub fn is_deterministic(&self, data: &SeriesSet) -> Result<bool, BridgeError> {
+        Ok(!self.get().has_nets() && LaidOut::new(data, self.get())?.n_batches == 1)
+    }
+
+    /// How the observation noise is treated, with the data's own answer where settings ask for it.
+    pub fn noise_scale(&self, data: &SeriesSet) -> Result<NoiseScale, BridgeError> {
+        let laid_out = LaidOut::new(data, self.get())?;
+        Ok(ObservationModel::new(self.get(), laid_out.noise_moments).scale())
+    }
+}
+
 impl BridgeTrainer {
     /// Standardises the data, lays out the grids and starts the paths with the smoother.
     ///
@@ -84,14 +120,9 @@ impl BridgeTrainer {
             let (expected, found) = (data.n_variables(), knowledge.n_variables());
             return Err(BridgeError::OtherKnowledge { expected, found });
         }
-        let standardizer = Standardizer::fit(data);
         let chosen = settings.get();
-        let step_size = match chosen.step_size {
-            Some(step_size) => step_size,
-            None => default_step_size(data)?,
-        };
-        let layout = BridgeLayout::new(&standardizer.apply(data), step_size)?;
-        let noise_moments = NoiseMoments::new(&layout);
+        let LaidOut { standardizer, layout, noise_moments, n_batches } =
+            LaidOut::new(data, chosen)?;
         let noise = ObservationModel::new(chosen, noise_moments);
         let (posterior, start) = BridgePosterior::smoothed(layout, noise.known_variance());
         let structure = BridgeStructure {
@@ -111,12 +142,11 @@ impl BridgeTrainer {
         let BridgePosterior { layout, values } = posterior;
         let cycle = Cycle::first(chosen.schedule_steps);
         let state = BridgeState::new(parameters, values, layout.n_variables(), cycle);
-        let batch_steps = batch_steps(chosen, layout.n_variables());
         Ok(Self {
             variables: data.variables().to_vec(),
             standardizer,
             noise_moments,
-            n_batches: n_batches(&layout, batch_steps),
+            n_batches,
             model,
             layout,
             state,
@@ -190,14 +220,7 @@ impl BridgeTrainer {
 
     /// How the observation noise is treated, with the data's own answer where settings ask for it.
     pub fn noise_scale(&self) -> NoiseScale {
-        ObservationModel::new(self.settings.get(), self.noise_moments)
-            .fixed_scale
-            .map_or(NoiseScale::Learned, |scale| NoiseScale::Fixed { scale })
-    }
-
-    /// Whether nothing in training is random, so that every seed gives the same fit.
-    pub fn is_deterministic(&self) -> bool {
-        self.n_batches == 1 && !self.model.is_sampled()
+        ObservationModel::new(self.settings.get(), self.noise_moments).scale()
     }
 
     /// The dynamics learned so far, as the filter needs them; `None` where they have no solution.
@@ -211,11 +234,12 @@ impl BridgeTrainer {
         crate::graph::posterior::edge_probabilities(logits, self.model.lagged_prior().rules())
     }
 
-    /// Trains until nothing changes, the steps are used up, or the observer breaks.
+    /// Trains until nothing changes, the steps are used up, or `progress` breaks.
     pub fn run(
         &mut self,
-        observer: &mut dyn FnMut(&BridgeProgress, &Self) -> ControlFlow<()>,
-    ) -> Result<StopReason, BridgeError> {
+        part: Part<'_>,
+        progress: &dyn Progress,
+    ) -> Result<StopReason, Divergence> {
         loop {
             if self.state.step == self.state.cycle.end() {
                 self.finish_cycle();
@@ -226,15 +250,29 @@ impl BridgeTrainer {
             if self.state.step >= self.settings.max_steps() {
                 return Ok(StopReason::StepLimit);
             }
-            let progress = self.step()?;
-            if observer(&progress, self).is_break() {
+            let step = self.step()?;
+            if self.tell(part, &step, progress).is_break() {
                 return Ok(StopReason::Stopped);
             }
         }
     }
 
+    fn tell(&self, part: Part<'_>, step: &BridgeStep, progress: &dyn Progress) -> ControlFlow<()> {
+        progress.step(&Step {
+            part,
+            number: step.step,
+            end: step.cycle_end,
+            terms: step.terms,
+            rate: step.rate,
+            expected_edges: step.expected_edges,
+            undone: step.undone,
+            extras: &[("cycle", f64::from(step.cycle))],
+            training: self,
+        })
+    }
+
     /// One step: evaluate a batch, and apply its gradient if everything is finite.
-    pub fn step(&mut self) -> Result<BridgeProgress, BridgeError> {
+    pub fn step(&mut self) -> Result<BridgeStep, Divergence> {
         self.open_window();
         let (batch, weight) = self.next_batch();
         let (step, cycle) = (self.state.step, self.state.cycle);
@@ -259,19 +297,18 @@ impl BridgeTrainer {
             Err(term) => {
                 self.state.undo(self.model.n_variables());
                 if self.state.n_failed >= self.settings.get().patience {
-                    let divergence = Divergence {
+                    return Err(Divergence {
                         step,
                         term,
                         attempts: self.state.n_failed,
                         last_finite_elbo: self.state.last_elbo,
-                    };
-                    return Err(BridgeError::Diverged { divergence, last_good: None });
+                    });
                 }
                 (ElboTerms::default(), Some(term))
             }
         };
         self.state.step += 1;
-        Ok(BridgeProgress {
+        Ok(BridgeStep {
             step,
             cycle_end: cycle.end(),
             cycle: cycle.number,
@@ -299,10 +336,10 @@ impl BridgeTrainer {
 
     /// Terms of a batch, or the name of what is not finite.
     fn evaluate(&mut self, batch: &Batch, pass: &Pass) -> Result<ElboTerms, &'static str> {
-        let values = (&self.state.parameters[..], &self.state.paths);
+        let learned = self.state.learned();
         let terms = self
             .model
-            .evaluate(&self.layout, batch, pass, values, &mut self.work)
+            .evaluate(&self.layout, batch, pass, learned, &mut self.work)
             .ok_or("determinant")?;
         if let Some(term) = terms.non_finite_term() {
             return Err(term);
@@ -345,6 +382,30 @@ impl BridgeTrainer {
             self.state.converged = change / edges < edge_tolerance && elbo_change < elbo_tolerance;
         }
         self.state.cycle = self.state.cycle.next();
+    }
+}
+
+/// What a state depends on; more steps are the same fit, only longer.
+pub(crate) fn state_key(settings: &BridgeSettings) -> BridgeSettings {
+    BridgeSettings { max_steps: None, ..settings.clone() }
+}
+
+impl Training for BridgeTrainer {
+    fn edge_probabilities(&self) -> Vec<f64> {
+        Self::edge_probabilities(self)
+    }
+
+    fn edge_scores(&self) -> EdgeScores {
+        let logits = self.model.lagged().edge_logits.of(&self.state.parameters).iter();
+        let scores = logits
+            .zip(self.model.lagged_prior().rules())
+            .map(|(&logit, rule)| rule.log_odds(logit));
+        EdgeScores::from_matrix(self.model.n_variables(), scores.collect())
+            .expect("only finite gradients are applied, so that logits are numbers")
+    }
+
+    fn state(&self) -> Kept {
+        Kept::new(&self.state, &state_key(self.settings.get()))
     }
 }
 

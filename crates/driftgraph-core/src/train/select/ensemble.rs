@@ -1,18 +1,30 @@
 //! Fits with different seeds, averaged.
 
 use crate::train::bridge::{BridgeFit, combined_scores};
+use crate::train::progress::Divergence;
 
 /// Final fits of the same settings with different seeds.
 #[derive(Debug, Clone)]
 pub struct EnsembleFit {
     members: Vec<BridgeFit>,
+    divergence: Option<Divergence>,
 }
 
 impl EnsembleFit {
     /// At least one fit.
     pub fn new(members: Vec<BridgeFit>) -> Self {
         assert!(!members.is_empty(), "an ensemble has at least one member");
-        Self { members }
+        Self { members, divergence: None }
+    }
+
+    /// The same, ended by steps that were not finite any more: members are the last good ones.
+    pub(super) fn with_divergence(self, divergence: Option<Divergence>) -> Self {
+        Self { divergence, ..self }
+    }
+
+    /// How training came to its end without a finite step, if it did.
+    pub fn divergence(&self) -> Option<Divergence> {
+        self.divergence
     }
 
     /// The single fits.

@@ -3,8 +3,6 @@
 use crate::random::{Purpose, RandomStream};
 use crate::{CoreError, ObservedSeries, SeriesSet};
 
-/// Fewest series that are held out whole; rows of one series are not independent.
-const MIN_SERIES: usize = 4;
 /// Blocks of time into which fewer series are cut, in all.
 const N_BLOCKS: usize = 6;
 /// Fewest rows of a block.
@@ -32,7 +30,7 @@ pub struct Folds {
 impl Folds {
     /// Deals the series, or blocks of them, into `n_folds` folds; `None` for fewer than two units.
     pub fn new(data: &SeriesSet, n_folds: usize, seed: u64) -> Result<Option<Self>, CoreError> {
-        let (units, unit) = if data.n_series() >= MIN_SERIES {
+        let (units, unit) = if data.n_series() >= SeriesSet::MIN_HELD_OUT_WHOLE {
             (data.clone(), HeldOutUnit::Series)
         } else {
             (time_blocks(data)?, HeldOutUnit::TimeBlock)

@@ -37,17 +37,32 @@ pub enum Range {
     Any,
     /// A list of edges.
     Edges,
+    /// One of these words, or what is said.
+    Mixed {
+        /// The words.
+        words: &'static [&'static str],
+        /// What else, in words.
+        or: &'static str,
+    },
 }
 
-const fn from(min: f64, max: f64) -> Range {
+impl Range {
+    /// Whether a number lies in it.
+    pub fn holds(&self, found: f64) -> bool {
+        let Self::Number { min, max, above } = *self else { return false };
+        (if above { found > min } else { found >= min }) && found <= max
+    }
+}
+
+pub(in crate::train) const fn from(min: f64, max: f64) -> Range {
     Range::Number { min, max, above: false }
 }
 
-const fn above(min: f64, max: f64) -> Range {
+pub(in crate::train) const fn above(min: f64, max: f64) -> Range {
     Range::Number { min, max, above: true }
 }
 
-const fn row(
+pub(in crate::train) const fn row(
     name: &'static str,
     default: &'static str,
     range: Range,
@@ -57,8 +72,8 @@ const fn row(
     Setting { name, default, range, meaning, source }
 }
 
-const INF: f64 = f64::MAX;
-const COUNT: f64 = 1e9;
+pub(in crate::train) const INF: f64 = f64::MAX;
+pub(in crate::train) const COUNT: f64 = 1e9;
 const OURS: &str = "ours";
 
 /// All settings, in the order of the fields.
@@ -101,9 +116,7 @@ pub const SETTINGS: [Setting; 31] = [
 pub(super) fn check(name: &'static str, found: f64) -> Option<SettingsProblem> {
     let setting = SETTINGS.iter().find(|setting| setting.name == name);
     let range = setting.expect("every checked number is in the table").range;
-    let Range::Number { min, max, above } = range else { return None };
-    let inside = if above { found > min } else { found >= min } && found <= max;
-    (!inside).then_some(SettingsProblem::OutOfRange { name, range, found })
+    (!range.holds(found)).then_some(SettingsProblem::OutOfRange { name, range, found })
 }
 
 impl std::fmt::Display for Range {
@@ -117,6 +130,8 @@ impl std::fmt::Display for Range {
             Self::YesNo => f.write_str("true or false"),
             Self::Any => f.write_str("any whole number"),
             Self::Edges => f.write_str("a list of edges"),
+            Self::Mixed { words: [], or } => f.write_str(or),
+            Self::Mixed { words, or } => write!(f, "one of {}, or {or}", words.join(", ")),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct AdjointSums<R> {
 
 impl<R: Real> SweptNode<'_, R> {
     /// Adds all gradients of the message net, and writes the inputs' adjoints.
-    pub fn backward(
+    pub(crate) fn backward(
         &self,
         grads: &mut [R],
         (inputs, grad_messages): (&[R], &[R]),
@@ -39,7 +39,7 @@ impl<R: Real> SweptNode<'_, R> {
     }
 
     /// The same with the buffers of [`messages`](Self::messages), untouched since.
-    pub fn backward_after_messages(
+    pub(crate) fn backward_after_messages(
         &self,
         grads: &mut [R],
         grad_messages: &[R],

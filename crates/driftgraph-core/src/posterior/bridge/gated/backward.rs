@@ -42,8 +42,10 @@ impl GatedMatrix {
     /// Adds its gradient, together with that of the loss through the moments, to `grads`.
     pub fn backward(
         &self,
-        (parameters, grads): (&[f64], &mut [f64]),
-        (prior, prior_weight): (&DensityPrior, f64),
+        parameters: &[f64],
+        grads: &mut [f64],
+        prior: &DensityPrior,
+        prior_weight: f64,
         moments: &GatedMoments,
         adjoints: &GatedAdjoints,
     ) -> f64 {

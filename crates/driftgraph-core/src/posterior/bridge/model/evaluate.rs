@@ -1,16 +1,19 @@
 //! The ELBO of a batch and its gradient.
 
-use super::{BridgeModel, ParameterPart, Workspace};
+use super::{BridgeModel, StepWork, Workspace};
 use crate::numeric::kernels::{View, add_product, product};
 use crate::numeric::linalg::log_det_and_inverse;
 use crate::numeric::real::Real;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::initial_kl::{Normal, initial_kl};
-use crate::posterior::bridge::batch::{Batch, LocalValues};
+use crate::posterior::bridge::batch::{Batch, BatchSteps, Learned};
+use crate::posterior::bridge::deviations::BatchPaths;
 use crate::posterior::bridge::gated::{GatedAdjoints, GatedMoments};
 use crate::posterior::bridge::layout::BridgeLayout;
 use crate::posterior::bridge::moments::{StepMoments, exact_moments, exact_moments_backward};
-use crate::posterior::bridge::sampled::{sampled_moments, sampled_moments_backward};
+use crate::posterior::bridge::sampled::{
+    SampledAdjoints, sampled_moments, sampled_moments_backward,
+};
 use crate::posterior::bridge::structure::Pass;
 use crate::posterior::bridge::transition::{
     Extra, Instant, Transition, TransitionGrads, transition_cross_entropy,
@@ -49,117 +52,127 @@ impl BridgeModel {
         layout: &BridgeLayout,
         batch: &Batch,
         pass: &Pass,
-        values: (&[f64], &LocalValues),
+        learned: Learned<'_>,
         work: &mut Workspace,
     ) -> Option<ElboTerms> {
         // Node functions in f32: twice as fast, and the noise of their samples is far larger.
-        self.evaluate_in::<f32>(layout, (batch, pass), values, work)
+        self.evaluate_in::<f32>(layout, batch, pass, learned, work)
     }
 
     /// [`evaluate`](Self::evaluate) with the node functions' float chosen.
     pub(in crate::posterior::bridge) fn evaluate_in<R: Real>(
         &self,
         layout: &BridgeLayout,
-        (batch, pass): (&Batch, &Pass),
-        (parameters, local): (&[f64], &LocalValues),
+        batch: &Batch,
+        pass: &Pass,
+        Learned { parameters, paths }: Learned<'_>,
         work: &mut Workspace<R>,
     ) -> Option<ElboTerms> {
         let d = self.n_variables();
+        let place = BatchSteps { layout, batch, scales: &self.increment_scales };
         work.grads.clear();
         work.grads.resize(parameters.len(), 0.0);
-        work.values.gather(local, batch, d);
-        work.spreads.fill(&work.values);
+        work.paths.gather(paths, batch, d);
         work.local_grads.reset(batch.points.len(), batch.spreads.len(), d);
-        let mut terms = ElboTerms::default();
-        self.observations(layout, (batch, pass.weight), parameters, work, &mut terms);
-        self.initial_law_kl((batch, pass.weight), parameters, work, &mut terms);
-
-        self.lagged.moments(parameters, self.lagged_prior.rules(), &mut work.lagged);
+        let log_likelihood = self.observations(place, pass.weight, parameters, work);
+        let initial_kl = self.initial_law_kl(batch, pass.weight, parameters, work);
+        let steps = &mut work.steps;
+        self.lagged.moments(parameters, self.lagged_prior.rules(), &mut steps.lagged);
         if let Some(instant) = self.instant {
-            instant.moments(parameters, self.instant_prior.rules(), &mut work.instant);
+            instant.moments(parameters, self.instant_prior.rules(), &mut steps.instant);
         }
-        terms.path_kl = self.path_kl::<R>(layout, (batch, pass), parameters, work)?;
-        terms.graph_kl = self.graph_kl(pass.prior_weight, parameters, work);
-        Some(terms)
+        let path_kl = if self.is_sampled() {
+            self.sampled_path_kl(place, pass, parameters, work)?
+        } else {
+            self.exact_path_kl(place, pass, parameters, work)?
+        };
+        let graph_kl = self.graph_kl(pass.prior_weight, parameters, work);
+        Some(ElboTerms { log_likelihood, initial_kl, path_kl, graph_kl })
     }
 
     fn initial_law_kl<R>(
         &self,
-        (batch, weight): (&Batch, f64),
+        batch: &Batch,
+        weight: f64,
         parameters: &[f64],
         work: &mut Workspace<R>,
-        terms: &mut ElboTerms,
-    ) {
+    ) -> f64 {
         let d = self.n_variables();
         let (means, logs) = self.initial_law(parameters);
+        let Workspace { grads, local_grads, paths: BatchPaths { values, .. }, .. } = work;
+        let mut sum = 0.0;
         for &(point, spread) in &batch.starts {
             for variable in 0..d {
                 let (at, spread) = (point * d + variable, spread * d + variable);
-                let posterior = Normal {
-                    mean: work.values.means[at],
-                    log_scale: work.values.log_deviations[spread],
-                };
+                let (mean, log_scale) = (values.means[at], values.log_deviations[spread]);
                 let prior = Normal { mean: means[variable], log_scale: logs[variable] };
-                let kl = initial_kl(posterior, prior);
-                terms.initial_kl += weight * kl.value;
-                work.local_grads.means[at] += weight * kl.by_posterior.mean;
-                work.local_grads.log_deviations[spread] += weight * kl.by_posterior.log_scale;
-                let grads = &mut work.grads;
+                let kl = initial_kl(Normal { mean, log_scale }, prior);
+                sum += weight * kl.value;
+                local_grads.means[at] += weight * kl.by_posterior.mean;
+                local_grads.log_deviations[spread] += weight * kl.by_posterior.log_scale;
                 self.initial_means.of_mut(grads)[variable] += weight * kl.by_prior.mean;
                 let slot = self.initial_log_deviations;
                 slot.of_mut(grads)[variable] += weight * kl.by_prior.log_scale;
             }
         }
+        sum
     }
 
     /// Σ of step KLs: cross-entropy of the process less the entropy of the posterior's steps.
-    fn path_kl<R: Real>(
+    fn exact_path_kl<R>(
         &self,
-        layout: &BridgeLayout,
-        (batch, pass): (&Batch, &Pass),
+        place: BatchSteps<'_>,
+        pass: &Pass,
         parameters: &[f64],
         work: &mut Workspace<R>,
     ) -> Option<f64> {
-        let place = (&self.increment_scales[..], batch);
-        if !self.is_sampled() {
-            let paths = (&work.values, &work.spreads);
-            exact_moments(layout, place, paths, &mut work.moments);
-            let kl = self.steps_kl(pass.weight, parameters, &Extra::default(), work)?;
-            let (by_moments, local) = (&work.transition.moments, &mut work.local_grads);
-            exact_moments_backward(layout, place, &work.spreads, by_moments, local);
-            return Some(kl);
-        }
-        let draw = (pass.seed, pass.draw);
-        let mut sampled = std::mem::take(&mut work.sampled);
-        let out = (&mut sampled, &mut work.moments);
-        sampled_moments(layout, place, (&work.values, &work.spreads), draw, out);
-        let mut neural = std::mem::take(&mut work.neural);
-        self.neural_forward(parameters, pass, (&work.lagged, &sampled.states), &mut neural);
-        let kl = self.steps_kl(pass.weight, parameters, &neural.extra, work)?;
-        let by_extra = std::mem::take(&mut work.transition.extra);
-        self.neural_backward(parameters, &mut neural, &by_extra, work);
-        let paths = (&work.spreads, &work.moments, &sampled);
-        let adjoints = (&work.transition.moments, &neural.by_states[..]);
-        sampled_moments_backward(place, paths, adjoints, &mut work.local_grads);
-        (work.sampled, work.neural, work.transition.extra) = (sampled, neural, by_extra);
+        let Workspace { grads, local_grads, paths, steps, .. } = work;
+        exact_moments(place, paths, &mut steps.moments);
+        let kl = self.steps_kl(pass.weight, parameters, &Extra::default(), steps, grads)?;
+        let by_moments = &steps.transition.moments;
+        exact_moments_backward(place, &paths.deviations, by_moments, local_grads);
+        Some(kl)
+    }
+
+    /// The same over sampled states and graphs, which parts beyond linear effects need.
+    fn sampled_path_kl<R: Real>(
+        &self,
+        place: BatchSteps<'_>,
+        pass: &Pass,
+        parameters: &[f64],
+        work: &mut Workspace<R>,
+    ) -> Option<f64> {
+        let Workspace { grads, local_grads, paths, states, parts, steps } = work;
+        sampled_moments(place, paths, pass.drawn(), states, &mut steps.moments);
+        self.parts_forward(parameters, pass, &steps.lagged, &states.states, parts);
+        let kl = self.steps_kl(pass.weight, parameters, &parts.extra, steps, grads)?;
+        self.parts_backward(parameters, parts, steps, grads);
+        let adjoints = SampledAdjoints {
+            moments: &steps.moments,
+            by_moments: &steps.transition.moments,
+            by_states: &parts.by_states,
+        };
+        sampled_moments_backward(place, &paths.deviations, states, &adjoints, local_grads);
         Some(kl)
     }
 
     /// The step KLs given the moments, and the gradient by them.
-    fn steps_kl<R>(
+    fn steps_kl(
         &self,
         weight: f64,
         parameters: &[f64],
         extra: &Extra,
-        work: &mut Workspace<R>,
+        steps: &mut StepWork,
+        grads: &mut [f64],
     ) -> Option<f64> {
         let d = self.n_variables();
-        work.transition.lagged.reset(d * d);
-        let instant = self.instant.map(|_| Instant::new(&work.instant, &work.lagged.mean, d));
-        work.transition.instant.reset(if instant.is_some() { d * d } else { 0 });
+        let StepWork { moments, lagged, instant, transition: by, buffers } = steps;
+        by.lagged.reset(d * d);
+        let instant = self.instant.map(|_| Instant::new(instant, &lagged.mean, d));
+        by.instant.reset(if instant.is_some() { d * d } else { 0 });
         let transition = Transition {
             n_variables: d,
-            lagged: &work.lagged,
+            lagged,
             instant: instant.as_ref(),
             offsets: self.offsets.of(parameters),
             innovation: &self.innovation,
@@ -167,14 +180,13 @@ impl BridgeModel {
             log_scales: self.log_diffusions.of(parameters),
             weight,
         };
-        let grads = &mut work.transition;
-        let mut kl = transition_cross_entropy(&transition, &work.moments, extra, grads);
-        kl -= 0.5 * weight * entropy_of_steps(&work.moments, d);
+        let mut kl = transition_cross_entropy(&transition, moments, extra, by, buffers);
+        kl -= 0.5 * weight * entropy_of_steps(moments, d);
         if let Some(instant) = &instant {
-            let n_steps = work.moments.n_steps() as f64;
-            kl -= log_det_term(instant, weight * n_steps, &mut grads.instant)?;
+            let n_steps = moments.n_steps() as f64;
+            kl -= log_det_term(instant, weight * n_steps, &mut by.instant)?;
         }
-        self.add_direct_gradients(&work.transition, &mut work.grads);
+        self.add_direct_gradients(by, grads);
         Some(kl)
     }
 
@@ -187,23 +199,26 @@ impl BridgeModel {
     }
 
     fn graph_kl<R>(&self, prior_weight: f64, parameters: &[f64], work: &mut Workspace<R>) -> f64 {
-        let prior = (&self.lagged_prior, prior_weight);
-        let pair = (parameters, &mut work.grads[..]);
-        let mut kl = self.lagged.backward(pair, prior, &work.lagged, &work.transition.lagged);
+        let Workspace { grads, steps, .. } = work;
+        let by = &steps.transition;
+        let prior = &self.lagged_prior;
+        let (moments, adjoints) = (&steps.lagged, &by.lagged);
+        let mut kl =
+            self.lagged.backward(parameters, grads, prior, prior_weight, moments, adjoints);
         if let Some(instant) = self.instant {
-            let prior = (&self.instant_prior, prior_weight);
-            let pair = (parameters, &mut work.grads[..]);
-            kl += instant.backward(pair, prior, &work.instant, &work.transition.instant);
+            let prior = &self.instant_prior;
+            let (moments, adjoints) = (&steps.instant, &by.instant);
+            kl += instant.backward(parameters, grads, prior, prior_weight, moments, adjoints);
         }
-        kl + self.weight_cost(parameters, &mut work.grads)
+        kl + self.weight_cost(parameters, grads)
     }
 
     /// Minus the log prior of the node functions' weights, N(0, 1 / precision), less its constant.
     fn weight_cost(&self, parameters: &[f64], grads: &mut [f64]) -> f64 {
         let precision = self.structure.net_sizes.weight_precision;
         let mut cost = 0.0;
-        for (slot, _) in self.parts().iter().filter(|(_, part)| *part == ParameterPart::Nets) {
-            for (weight, grad) in slot.of(parameters).iter().zip(slot.of_mut(grads)) {
+        for net in &self.parts {
+            for (weight, grad) in net.slot.of(parameters).iter().zip(net.slot.of_mut(grads)) {
                 cost += 0.5 * precision * weight * weight;
                 *grad += precision * weight;
             }

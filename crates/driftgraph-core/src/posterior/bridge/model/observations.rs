@@ -3,36 +3,32 @@
 use super::{BridgeModel, Workspace};
 use crate::numeric::kernels::vectorised;
 use crate::numeric::real::Real;
-use crate::objective::elbo::ElboTerms;
 use crate::objective::observation::ObservationNoise;
-use crate::posterior::bridge::batch::Batch;
-use crate::posterior::bridge::layout::BridgeLayout;
-use crate::posterior::bridge::observation::expected_log_density;
+use crate::posterior::bridge::batch::BatchSteps;
+use crate::posterior::bridge::observation::{Marginal, expected_log_density};
 
 impl BridgeModel {
+    /// The expected log likelihood of a batch, times its weight.
     pub(super) fn observations<R>(
         &self,
-        layout: &BridgeLayout,
-        (batch, weight): (&Batch, f64),
+        place: BatchSteps<'_>,
+        weight: f64,
         parameters: &[f64],
         work: &mut Workspace<R>,
-        terms: &mut ElboTerms,
-    ) {
-        terms.log_likelihood += match self.structure.noise {
+    ) -> f64 {
+        match self.structure.noise {
             ObservationNoise::Gaussian => {
-                self.gaussian_observations(layout, (batch, weight), parameters, work)
+                self.gaussian_observations(place, weight, parameters, work)
             }
-            ObservationNoise::Laplace => {
-                self.observations_by_cell(layout, (batch, weight), parameters, work)
-            }
-        };
+            ObservationNoise::Laplace => self.observations_by_cell(place, weight, parameters, work),
+        }
     }
 
     /// Cell by cell, for any law.
     fn observations_by_cell<R>(
         &self,
-        layout: &BridgeLayout,
-        (batch, weight): (&Batch, f64),
+        BatchSteps { layout, batch, .. }: BatchSteps<'_>,
+        weight: f64,
         parameters: &[f64],
         work: &mut Workspace<R>,
     ) -> f64 {
@@ -43,11 +39,12 @@ impl BridgeModel {
             let observed = layout.observed_row(batch.points[point]);
             for variable in (0..d).filter(|&variable| !observed[variable].is_nan()) {
                 let (at, spread) = (point * d + variable, spread * d + variable);
-                let law = (work.values.means[at], work.spreads.deviations[spread]);
+                let mean = work.paths.values.means[at];
+                let deviation = work.paths.deviations.deviations[spread];
                 let found = expected_log_density(
                     self.structure.noise,
                     observed[variable],
-                    law,
+                    Marginal { mean, deviation },
                     log_noise[variable],
                 );
                 sum += found.value;
@@ -64,8 +61,8 @@ impl BridgeModel {
     /// The same for normal noise, row by row: sums over cells are kept per variable.
     fn gaussian_observations<R>(
         &self,
-        layout: &BridgeLayout,
-        (batch, weight): (&Batch, f64),
+        BatchSteps { layout, batch, .. }: BatchSteps<'_>,
+        weight: f64,
         parameters: &[f64],
         work: &mut Workspace<R>,
     ) -> f64 {
@@ -73,7 +70,7 @@ impl BridgeModel {
         let log_noise = self.log_noise.of(parameters);
         let precisions: Vec<f64> = log_noise.iter().map(|&log| Real::exp(-2.0 * log)).collect();
         let (mut counts, mut squares) = (vec![0.0; d], vec![0.0; d]);
-        let (means, deviations) = (&work.values.means, &work.spreads.deviations);
+        let (means, deviations) = (&work.paths.values.means, &work.paths.deviations.deviations);
         let grads = &mut work.local_grads;
         vectorised(
             #[inline(always)]

@@ -63,7 +63,8 @@ impl<R: Real> MessageWork<R> {
     /// other, to those of inputs and parameters.
     pub(super) fn reverse(
         &mut self,
-        (net, parameters): (&Net, &[R]),
+        net: &Net,
+        parameters: &[R],
         parts: &[&[R]],
         gradient_len: usize,
     ) {

@@ -1,207 +1,227 @@
-//! Node functions of one evaluation: forward over sampled states and graphs, and back.
+//! The parts of one evaluation: forward over sampled states and graphs, and back.
 
 use rayon::prelude::*;
 
-use super::messages::MessageWork;
-use super::piece::{CombinePass, NeuralPiece, PieceGrads};
+use super::node_part::NodePart;
+use super::piece::{GraphPiece, PieceGrads};
 use crate::numeric::real::Real;
 use crate::posterior::bridge::gated::GatedMoments;
-use crate::posterior::bridge::model::{BridgeModel, Workspace};
-use crate::posterior::bridge::neural::{Net, SampledGraphs};
+use crate::posterior::bridge::model::{BridgeModel, StepWork};
+use crate::posterior::bridge::neural::{AddsTo, SampledGraphs};
 use crate::posterior::bridge::structure::Pass;
 use crate::posterior::bridge::transition::Extra;
 
-/// The node functions of one evaluation, from their forward to their backward pass; buffers are kept
-/// from one evaluation to the next.
-#[derive(Debug, Clone, Default)]
-pub(in crate::posterior::bridge) struct NeuralWork<R> {
+/// A part of the process beyond gated linear effects, over the sampled steps of one evaluation.
+///
+/// It adds to the drift or to the log diffusion of every step, given its state and graph. Another kind
+/// of part is another file that implements this, and a line in [`SampledWork::begin`].
+pub(super) trait SampledPart<R>: std::fmt::Debug + Send + Sync {
+    /// Adds what it gives at the states of every piece, under the piece's graph.
+    fn forward(&mut self, steps: &SampledSteps<'_, R>, pieces: &mut [GraphPiece]);
+
+    /// From the pieces' derivatives by what was added to those by graphs, added to the pieces, by
+    /// parameters, added to `grads`, and by states, kept until the next evaluation.
+    fn backward(&mut self, steps: &SampledSteps<'_, R>, pieces: &mut [GraphPiece], grads: &mut [R]);
+
+    /// Derivatives by the states of one variable, in the order of the pieces.
+    fn by_states(&self, variable: usize) -> &[R];
+}
+
+/// What all parts read in one evaluation.
+#[derive(Debug)]
+pub(super) struct SampledSteps<'a, R> {
+    /// Parameters of the parts alone.
+    pub(super) parameters: &'a [R],
+    /// z in the order of the pieces, `[variable, step]`.
+    pub(super) inputs: &'a [R],
+    /// The graph of every piece.
+    pub(super) graphs: &'a [Vec<f64>],
+}
+
+/// The parts of one evaluation, from their forward to their backward pass; buffers are kept from one
+/// evaluation to the next.
+#[derive(Debug)]
+pub(in crate::posterior::bridge) struct SampledWork<R> {
     graphs: SampledGraphs,
-    /// Parameters of the node functions alone, which lie behind all others.
+    /// Parameters of the parts alone, which lie behind all others.
     parameters: Vec<R>,
     /// z in the order of the pieces, `[variable, step]`.
     inputs: Vec<R>,
-    /// Messages of each net.
-    messages: Vec<MessageWork<R>>,
-    pieces: Vec<NeuralPiece<R>>,
-    /// What the node functions add to each step.
+    parts: Vec<Box<dyn SampledPart<R>>>,
+    pieces: Vec<GraphPiece>,
+    /// What the parts add to each step.
     pub(in crate::posterior::bridge) extra: Extra,
     /// Derivatives by the states, `[step, variable]`.
     pub(in crate::posterior::bridge) by_states: Vec<f64>,
     grads: Vec<R>,
 }
 
+impl<R> Default for SampledWork<R> {
+    fn default() -> Self {
+        Self {
+            graphs: SampledGraphs::default(),
+            parameters: Vec::new(),
+            inputs: Vec::new(),
+            parts: Vec::new(),
+            pieces: Vec::new(),
+            extra: Extra::default(),
+            by_states: Vec::new(),
+            grads: Vec::new(),
+        }
+    }
+}
+
+impl<R> Clone for SampledWork<R> {
+    /// Buffers mean nothing between two evaluations: a copy starts with none.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 impl BridgeModel {
-    /// The node functions for buffers that hold nothing before their parameters.
-    fn moved_nets(&self) -> (usize, Vec<Net>) {
-        let offset = self.nets().map(|net| net.function.offset()).min().unwrap_or(0);
-        (offset, self.nets().map(|net| net.moved_back(offset)).collect())
+    /// First parameter of the parts, which lie behind all others.
+    fn first_of_parts(&self) -> usize {
+        self.parts().iter().map(|net| net.slot.offset).min().unwrap_or(self.table().len())
     }
 
-    /// Samples graphs and runs the node functions forward over the sampled states.
-    pub(in crate::posterior::bridge) fn neural_forward<R: Real>(
+    /// Samples graphs and runs the parts forward over the sampled states.
+    pub(in crate::posterior::bridge) fn parts_forward<R: Real>(
         &self,
         parameters: &[f64],
         pass: &Pass,
-        (lagged, states): (&GatedMoments, &[f64]),
-        neural: &mut NeuralWork<R>,
+        lagged: &GatedMoments,
+        states: &[f64],
+        work: &mut SampledWork<R>,
     ) {
         let d = self.n_variables();
-        let logits = self.lagged().edge_logits.of(parameters);
-        let (rules, structure) = (self.lagged_prior().rules(), self.structure());
-        let n_graphs = structure.net_sizes.n_graphs;
-        let draw = (pass.seed, pass.draw);
-        neural.graphs = SampledGraphs::new((logits, rules), structure.estimator, n_graphs, draw);
-        let (offset, nets) = self.moved_nets();
-        neural.parameters.clear();
-        neural.parameters.extend(parameters[offset..].iter().map(|&value| R::from_f64(value)));
-        neural.deal(states, d);
-        let NeuralWork { graphs, parameters: narrow, inputs, messages, pieces, .. } = neural;
-        messages.resize_with(nets.len(), MessageWork::default);
-        for (net, messages) in nets.iter().zip(messages.iter_mut()) {
-            messages.send(net, narrow, inputs);
-        }
-        pieces.par_iter_mut().enumerate().for_each(|(sample, piece)| {
-            let graph = &graphs.graphs[sample];
-            self.linear_deviations((parameters, lagged), graph, piece);
+        work.begin(self, parameters, pass, states);
+        let SampledWork { graphs, parameters: narrow, inputs, parts, pieces, extra, .. } = work;
+        pieces.par_iter_mut().zip(&graphs.graphs).for_each(|(piece, graph)| {
+            self.linear_deviations(parameters, lagged, graph, piece);
             piece.linear_forward(d);
-            piece.nets.resize_with(nets.len(), CombinePass::default);
-            let place = (piece.first, piece.rows.len());
-            for ((net, messages), pass) in nets.iter().zip(&*messages).zip(&mut piece.nets) {
-                pass.forward((net, narrow), messages, graph, place);
-            }
         });
-        self.fill_extra(neural, states.len() / d);
+        let steps = SampledSteps { parameters: narrow, inputs, graphs: &graphs.graphs };
+        for part in parts {
+            part.forward(&steps, pieces);
+        }
+        extra.drift.resize(states.len(), 0.0);
+        extra.variance.resize(states.len(), 0.0);
+        let scaled = self.has_part(AddsTo::LogDiffusion);
+        extra.log_scale.resize(if scaled { states.len() } else { 0 }, 0.0);
+        for piece in pieces {
+            piece.fill_extra(extra, d);
+        }
     }
 
     /// What linear effects under one graph differ by from their moments.
-    fn linear_deviations<R>(
+    fn linear_deviations(
         &self,
-        (parameters, moments): (&[f64], &GatedMoments),
+        parameters: &[f64],
+        moments: &GatedMoments,
         graph: &[f64],
-        piece: &mut NeuralPiece<R>,
+        piece: &mut GraphPiece,
     ) {
         let lagged = self.lagged();
         let effects = lagged.effects(parameters);
         let share = f64::from(u8::from(lagged.has_effects()));
         let entries = graph.iter().zip(effects).zip(&moments.mean);
+        let deviation =
+            |((edge, effect), mean): ((&f64, &f64), &f64)| share * (edge * effect - mean);
         piece.deviations.clear();
-        piece
-            .deviations
-            .extend(entries.map(|((edge, effect), mean)| share * (edge * effect - mean)));
+        piece.deviations.extend(entries.map(deviation));
         piece.excess.clear();
-        if self.diffusion_net.is_some() {
+        if self.has_part(AddsTo::LogDiffusion) {
             let spread = |idx: usize| graph[idx] * lagged.effect(parameters, idx).1;
             piece.excess.extend((0..graph.len()).map(|idx| spread(idx) - moments.variance[idx]));
         }
     }
 
-    /// What the node functions, and sampled linear effects, add to each step.
-    fn fill_extra<R: Real>(&self, neural: &mut NeuralWork<R>, n_steps: usize) {
-        let d = self.n_variables();
-        let NeuralWork { pieces, extra, .. } = neural;
-        extra.drift.resize(n_steps * d, 0.0);
-        extra.variance.resize(n_steps * d, 0.0);
-        extra.log_scale.resize(if self.diffusion_net.is_some() { n_steps * d } else { 0 }, 0.0);
-        for piece in pieces {
-            let added = piece.excess_variances(d);
-            for (place, &row) in piece.rows.iter().enumerate() {
-                for variable in 0..d {
-                    let (from, to) = (place * d + variable, row * d + variable);
-                    let net = self.drift_net.map_or(0.0, |_| piece.nets[0].outputs[from]);
-                    let linear = piece.linear[from];
-                    if let Some(last) = piece.nets.last().filter(|_| self.diffusion_net.is_some()) {
-                        extra.drift[to] = net + linear;
-                        extra.variance[to] = added[from];
-                        extra.log_scale[to] = last.outputs[from];
-                    } else {
-                        extra.drift[to] = net;
-                        extra.variance[to] = 2.0 * net * linear;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Runs the node functions backward, from derivatives by what they added.
-    pub(in crate::posterior::bridge) fn neural_backward<R: Real>(
+    /// Runs the parts backward, from derivatives by what they added.
+    pub(in crate::posterior::bridge) fn parts_backward<R: Real>(
         &self,
         parameters: &[f64],
-        neural: &mut NeuralWork<R>,
-        by_extra: &Extra,
-        work: &mut Workspace<R>,
+        work: &mut SampledWork<R>,
+        steps: &mut StepWork,
+        all_grads: &mut [f64],
     ) {
         let d = self.n_variables();
-        let (offset, nets) = self.moved_nets();
-        let gradient_len = self.table().gradient_len() - offset;
-        let NeuralWork { graphs, parameters: narrow, messages, pieces, grads, .. } = neural;
+        let offset = self.first_of_parts();
+        let SampledWork { graphs, parameters: narrow, inputs, parts, pieces, grads, .. } = work;
         pieces.par_iter_mut().for_each(|piece| {
-            piece.linear_backward(by_extra, self.drift_net.is_some(), d);
-            let NeuralPiece { first, nets: passes, grads, .. } = piece;
-            for ((net, messages), pass) in nets.iter().zip(&*messages).zip(passes) {
-                let by_graph = (*first, &mut grads.graph[..]);
-                pass.backward((net, narrow), messages, by_graph, gradient_len);
-            }
+            piece.linear_backward(&steps.transition.extra, d);
         });
         grads.clear();
-        grads.resize(gradient_len, R::ZERO);
-        for (idx, (net, messages)) in nets.iter().zip(messages.iter_mut()).enumerate() {
-            let parts: Vec<&[R]> =
-                pieces.iter().map(|piece| &piece.nets[idx].grad_messages[..]).collect();
-            messages.reverse((net, narrow), &parts, gradient_len);
-            messages.add_gradients(grads);
+        grads.resize(self.table().gradient_len() - offset, R::ZERO);
+        let sampled = SampledSteps { parameters: narrow, inputs, graphs: &graphs.graphs };
+        for part in parts {
+            part.backward(&sampled, pieces, grads);
         }
-        for (sample, piece) in pieces.iter().enumerate() {
-            let sample = (&graphs.graphs[sample][..], &graphs.slopes[sample][..]);
-            self.add_sample_gradients(parameters, sample, &piece.grads, work);
-            for pass in &piece.nets {
-                grads.iter_mut().zip(&pass.grads).for_each(|(sum, &grad)| *sum += grad);
-            }
+        for (piece, (graph, slopes)) in pieces.iter().zip(graphs.graphs.iter().zip(&graphs.slopes))
+        {
+            let from = SampleGrads { graph, slopes, piece: &piece.grads };
+            self.add_sample_gradients(parameters, &from, steps, all_grads);
         }
-        for net in &nets {
-            net.function.finish_gradients(narrow, grads);
+        for (grad, &own) in all_grads[offset..].iter_mut().zip(&*grads) {
+            *grad += own.to_f64();
         }
-        for (grad, &net_grad) in work.grads[offset..].iter_mut().zip(&*grads) {
-            *grad += net_grad.to_f64();
-        }
-        neural.collect_states(d);
+        work.collect_states(d);
     }
 
     /// Adds the gradients that one graph's steps give to edges and linear effects.
-    fn add_sample_gradients<R>(
+    fn add_sample_gradients(
         &self,
         parameters: &[f64],
-        (graph, slopes): (&[f64], &[f64]),
-        from: &PieceGrads,
-        work: &mut Workspace<R>,
+        &SampleGrads { graph, slopes, piece }: &SampleGrads<'_>,
+        steps: &mut StepWork,
+        grads: &mut [f64],
     ) {
         let lagged = self.lagged();
         let [means, log_deviations, _] = lagged.effect_slots();
+        let moments = &mut steps.transition.lagged;
         for idx in 0..graph.len() {
-            let mut by_graph = from.graph[idx];
+            let mut by_graph = piece.graph[idx];
             if lagged.has_effects() {
                 let effect = lagged.effects(parameters)[idx];
-                let by_deviation = from.deviations[idx];
+                let by_deviation = piece.deviations[idx];
                 by_graph += effect * by_deviation;
-                means.of_mut(&mut work.grads)[idx] += graph[idx] * by_deviation;
-                work.transition.lagged.mean[idx] -= by_deviation;
-                if let Some(by_excess) = from.excess.get(idx) {
+                means.of_mut(grads)[idx] += graph[idx] * by_deviation;
+                moments.mean[idx] -= by_deviation;
+                if let Some(by_excess) = piece.excess.get(idx) {
                     let deviation_square = lagged.effect(parameters, idx).1;
                     by_graph += deviation_square * by_excess;
-                    log_deviations.of_mut(&mut work.grads)[idx] +=
+                    log_deviations.of_mut(grads)[idx] +=
                         2.0 * graph[idx] * deviation_square * by_excess;
-                    work.transition.lagged.variance[idx] -= by_excess;
+                    moments.variance[idx] -= by_excess;
                 }
             }
-            lagged.edge_logits.of_mut(&mut work.grads)[idx] += slopes[idx] * by_graph;
+            lagged.edge_logits.of_mut(grads)[idx] += slopes[idx] * by_graph;
         }
     }
 }
 
-impl<R: Real> NeuralWork<R> {
-    /// Deals the steps among the graphs: interleaved, so that every graph sees steps of all series.
-    fn deal(&mut self, states: &[f64], d: usize) {
+/// A sampled graph, the derivatives of its edges by their logits, and what its steps give.
+struct SampleGrads<'a> {
+    graph: &'a [f64],
+    slopes: &'a [f64],
+    piece: &'a PieceGrads,
+}
+
+impl<R: Real> SampledWork<R> {
+    /// Draws the graphs and deals the steps among them: interleaved, so that every graph sees steps of
+    /// all series.
+    fn begin(&mut self, model: &BridgeModel, parameters: &[f64], pass: &Pass, states: &[f64]) {
+        let d = model.n_variables();
+        let offset = model.first_of_parts();
+        if self.parts.len() != model.parts().len() {
+            let parts = model.parts().iter();
+            self.parts = parts.map(|net| Box::new(NodePart::new(net, offset)) as _).collect();
+        }
+        self.graphs =
+            model.sampled_graphs(parameters, model.structure().net_sizes.n_graphs, pass.drawn());
+        self.parameters.clear();
+        self.parameters.extend(parameters[offset..].iter().map(|&value| R::from_f64(value)));
         let (n_steps, n_graphs) = (states.len() / d, self.graphs.graphs.len());
-        self.pieces.resize_with(n_graphs, NeuralPiece::default);
+        self.pieces.resize_with(n_graphs, GraphPiece::default);
         self.inputs.resize(states.len(), R::ZERO);
         let mut first = 0;
         for (sample, piece) in self.pieces.iter_mut().enumerate() {
@@ -215,7 +235,7 @@ impl<R: Real> NeuralWork<R> {
         }
     }
 
-    /// Adds up the derivatives by the states, through linear effects and through messages.
+    /// Adds up the derivatives by the states, through linear effects and through parts.
     fn collect_states(&mut self, d: usize) {
         self.by_states.resize(self.inputs.len(), 0.0);
         for piece in &self.pieces {
@@ -223,9 +243,9 @@ impl<R: Real> NeuralWork<R> {
             for (place, (&row, own)) in piece.rows.iter().zip(own).enumerate() {
                 let out = &mut self.by_states[row * d..(row + 1) * d];
                 out.copy_from_slice(own);
-                for messages in &self.messages {
+                for part in &self.parts {
                     for (node, out) in out.iter_mut().enumerate() {
-                        *out += messages.grad_inputs(node)[piece.first + place].to_f64();
+                        *out += part.by_states(node)[piece.first + place].to_f64();
                     }
                 }
             }

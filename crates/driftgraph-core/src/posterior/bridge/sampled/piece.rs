@@ -1,16 +1,12 @@
-//! The steps that were dealt to one graph: linear effects and combining nets under that graph.
+//! The steps that were dealt to one graph, with what linear effects and all parts add to them.
 
-use crate::nn::node_function::{NodeAdjoints, NodeTrace, Rows};
 use crate::numeric::kernels::{View, product};
-use crate::numeric::real::Real;
-use crate::posterior::bridge::neural::Net;
+use crate::posterior::bridge::neural::AddsTo;
 use crate::posterior::bridge::transition::Extra;
-
-use super::messages::MessageWork;
 
 /// The steps dealt to one graph; buffers are kept from one evaluation to the next.
 #[derive(Debug, Clone, Default)]
-pub(super) struct NeuralPiece<R> {
+pub(super) struct GraphPiece {
     pub(super) rows: Vec<usize>,
     /// Number of its first step among those of all pieces.
     pub(super) first: usize,
@@ -21,7 +17,11 @@ pub(super) struct NeuralPiece<R> {
     pub(super) linear: Vec<f64>,
     /// G * t² - Var(G A): what sampled gates change in the variance of effects; empty otherwise.
     pub(super) excess: Vec<f64>,
-    pub(super) nets: Vec<CombinePass<R>>,
+    /// What the parts add, `[step, variable]`, and the derivatives by it.
+    pub(super) drift: Vec<f64>,
+    pub(super) log_diffusion: Vec<f64>,
+    by_drift: Vec<f64>,
+    by_log_diffusion: Vec<f64>,
     pub(super) grads: PieceGrads,
 }
 
@@ -36,89 +36,7 @@ pub(super) struct PieceGrads {
     pub(super) excess: Vec<f64>,
 }
 
-/// A combining net over the steps of a piece.
-#[derive(Debug, Clone, Default)]
-pub(super) struct CombinePass<R> {
-    trace: NodeTrace<R>,
-    adjoints: NodeAdjoints<R>,
-    strengths: Vec<R>,
-    by_strengths: Vec<R>,
-    pub(super) grads: Vec<R>,
-    /// Adjoints of the messages, `[node, step, embedding]`.
-    pub(super) grad_messages: Vec<R>,
-    /// `[step, variable]`.
-    pub(super) outputs: Vec<f64>,
-    pub(super) by_outputs: Vec<f64>,
-}
-
-impl<R: Real> CombinePass<R> {
-    /// Outputs of `n` steps from the messages of point `first` on, under one graph.
-    pub(super) fn forward(
-        &mut self,
-        (net, parameters): (&Net, &[R]),
-        messages: &MessageWork<R>,
-        graph: &[f64],
-        (first, n): (usize, usize),
-    ) {
-        let function = &net.function;
-        let d = function.sizes().n_variables;
-        self.outputs.resize(n * d, 0.0);
-        if n == 0 {
-            return;
-        }
-        let rows = Rows { first: 0, n: n * d, per_node: n };
-        self.trace.resize_without_messages(function, rows.n);
-        self.strengths.clear();
-        let strength = |(idx, &edge): (usize, &f64)| R::from_f64(net.strength(idx, edge).0);
-        self.strengths.extend(graph.iter().enumerate().map(strength));
-        function.aggregate_swept(&self.strengths, messages.from(first), &mut self.trace, rows);
-        function.combine(parameters, &messages.weights, &mut self.trace, rows);
-        for (node, outputs) in self.trace.outputs[..n * d].chunks_exact(n).enumerate() {
-            for (step, output) in outputs.iter().enumerate() {
-                self.outputs[step * d + node] = output.to_f64();
-            }
-        }
-    }
-
-    /// From `by_outputs` to the adjoints of messages, parameters and, added to it, the graph.
-    pub(super) fn backward(
-        &mut self,
-        (net, parameters): (&Net, &[R]),
-        messages: &MessageWork<R>,
-        (first, by_graph): (usize, &mut [f64]),
-        gradient_len: usize,
-    ) {
-        let function = &net.function;
-        let (d, e) = (function.sizes().n_variables, function.sizes().embedding);
-        let n = self.by_outputs.len() / d;
-        self.grad_messages.resize(n * d * e, R::ZERO);
-        self.grads.clear();
-        self.grads.resize(gradient_len, R::ZERO);
-        if n == 0 {
-            return;
-        }
-        let rows = Rows { first: 0, n: n * d, per_node: n };
-        self.adjoints.resize_without_messages(function, rows.n);
-        self.by_strengths.clear();
-        self.by_strengths.resize(d * d, R::ZERO);
-        for (node, outputs) in self.adjoints.outputs[..n * d].chunks_exact_mut(n).enumerate() {
-            for (step, output) in outputs.iter_mut().enumerate() {
-                *output = R::from_f64(self.by_outputs[step * d + node]);
-            }
-        }
-        let (trace, adjoints, grads) = (&self.trace, &mut self.adjoints, &mut self.grads[..]);
-        function.combine_backward((parameters, &mut *grads), trace, adjoints, rows);
-        function.add_combine_gradients(grads, trace, adjoints, rows);
-        let strengths = (&self.strengths[..], &mut self.by_strengths[..]);
-        let messages = (messages.from(first), &mut self.grad_messages[..], n);
-        function.aggregate_swept_backward(strengths, messages, adjoints, rows);
-        for (idx, out) in by_graph.iter_mut().enumerate() {
-            *out += self.by_strengths[idx].to_f64() * net.strength(idx, 0.0).1;
-        }
-    }
-}
-
-impl<R: Real> NeuralPiece<R> {
+impl GraphPiece {
     /// Takes up the steps `rows`, of which `first` lie in the pieces before, of all `states`.
     pub(super) fn deal(
         &mut self,
@@ -131,6 +49,26 @@ impl<R: Real> NeuralPiece<R> {
         self.rows.extend(rows);
         self.first = first;
         gather(&mut self.states, &self.rows, states, d);
+        for sums in [&mut self.drift, &mut self.log_diffusion] {
+            sums.clear();
+            sums.resize(self.states.len(), 0.0);
+        }
+    }
+
+    /// Where a part adds its outputs, `[step, variable]`.
+    pub(super) fn added_mut(&mut self, adds_to: AddsTo) -> &mut [f64] {
+        match adds_to {
+            AddsTo::Drift => &mut self.drift,
+            AddsTo::LogDiffusion => &mut self.log_diffusion,
+        }
+    }
+
+    /// The derivatives by a part's outputs.
+    pub(super) fn by_added(&self, adds_to: AddsTo) -> &[f64] {
+        match adds_to {
+            AddsTo::Drift => &self.by_drift,
+            AddsTo::LogDiffusion => &self.by_log_diffusion,
+        }
     }
 
     /// The linear drift's deviation under the piece's graph.
@@ -146,7 +84,7 @@ impl<R: Real> NeuralPiece<R> {
     }
 
     /// z² times the excess, `[step, variable]`; empty without excess.
-    pub(super) fn excess_variances(&self, d: usize) -> Vec<f64> {
+    fn excess_variances(&self, d: usize) -> Vec<f64> {
         if self.excess.is_empty() {
             return Vec::new();
         }
@@ -157,27 +95,41 @@ impl<R: Real> NeuralPiece<R> {
         out
     }
 
-    /// Derivatives through the linear part, its covariance with the node function or itself, and
-    /// by the outputs of each net.
-    pub(super) fn linear_backward(&mut self, by_extra: &Extra, has_drift_net: bool, d: usize) {
+    /// Writes what parts, and sampled linear effects, add to the piece's steps.
+    pub(super) fn fill_extra(&self, extra: &mut Extra, d: usize) {
+        let added = self.excess_variances(d);
+        for (place, &row) in self.rows.iter().enumerate() {
+            for variable in 0..d {
+                let (from, to) = (place * d + variable, row * d + variable);
+                let (drift, linear) = (self.drift[from], self.linear[from]);
+                if self.excess.is_empty() {
+                    extra.drift[to] = drift;
+                    extra.variance[to] = 2.0 * drift * linear;
+                } else {
+                    extra.drift[to] = drift + linear;
+                    extra.variance[to] = added[from];
+                    extra.log_scale[to] = self.log_diffusion[from];
+                }
+            }
+        }
+    }
+
+    /// Derivatives through the linear part and its covariance with the drift of the parts, and by what
+    /// the parts added.
+    pub(super) fn linear_backward(&mut self, by_extra: &Extra, d: usize) {
         let n = self.rows.len();
         let (mut by_variance, mut by_linear) = (Vec::new(), Vec::new());
         gather(&mut by_variance, &self.rows, &by_extra.variance, d);
-        if has_drift_net {
-            gather(&mut self.nets[0].by_outputs, &self.rows, &by_extra.drift, d);
-        }
+        gather(&mut self.by_drift, &self.rows, &by_extra.drift, d);
         if self.excess.is_empty() {
-            let CombinePass { outputs, by_outputs, .. } = &mut self.nets[0];
-            for ((by_output, linear), by) in
-                by_outputs.iter_mut().zip(&self.linear).zip(&by_variance)
-            {
-                *by_output += 2.0 * linear * by;
+            let by_linear_and_drift = self.by_drift.iter_mut().zip(&self.linear).zip(&by_variance);
+            for ((by_drift, linear), by) in by_linear_and_drift {
+                *by_drift += 2.0 * linear * by;
             }
-            by_linear.extend(by_variance.iter().zip(outputs).map(|(by, net)| 2.0 * *net * by));
+            by_linear.extend(by_variance.iter().zip(&self.drift).map(|(by, net)| 2.0 * *net * by));
         } else {
-            gather(&mut by_linear, &self.rows, &by_extra.drift, d);
-            let last = self.nets.last_mut().expect("an excess comes with a net of the diffusion");
-            gather(&mut last.by_outputs, &self.rows, &by_extra.log_scale, d);
+            by_linear.extend_from_slice(&self.by_drift);
+            gather(&mut self.by_log_diffusion, &self.rows, &by_extra.log_scale, d);
         }
         let by_linear = View::new(&by_linear, n, d);
         let deviations = View::new(&self.deviations, d, d);

@@ -1,7 +1,9 @@
 //! Sampled evaluations against central differences, and their graphs against enumeration.
 
 use super::super::BridgePosterior;
+use super::super::batch::{Batch, Learned};
 use super::super::blocks::Epoch;
+use super::super::layout::BridgeLayout;
 use super::super::model::{BridgeModel, Workspace};
 use super::super::neural::{GraphEstimator, NetSizes};
 use super::super::structure::{BridgeStructure, DriftParts, Pass};
@@ -9,6 +11,7 @@ use super::*;
 use crate::graph::density::GraphDensity;
 use crate::graph::prior::EdgePrior;
 use crate::numeric::real::Real;
+use crate::objective::elbo::ElboTerms;
 use crate::{ObservedSeries, SeriesSet};
 
 struct Case {
@@ -52,17 +55,19 @@ impl Case {
     fn path_kl(&self, draw: u64) -> (f64, Vec<f64>) {
         let mut work = Workspace::default();
         let pass = Pass { draw, prior_weight: 0.0, ..Pass::WHOLE };
-        let values = (&self.parameters[..], &self.paths);
-        let place = (&self.batch, &pass);
-        let terms = self.model.evaluate_in::<f64>(&self.layout, place, values, &mut work).unwrap();
+        let learned = Learned { parameters: &self.parameters, paths: &self.paths };
+        let terms = self.evaluate(&pass, learned, &mut work);
         (terms.path_kl, self.model.lagged().edge_logits.of(&work.grads).to_vec())
     }
 
     fn graph_kl(&self, parameters: &[f64]) -> f64 {
         let pass = Pass { prior_weight: 0.0, ..Pass::WHOLE };
-        let (values, place) = ((parameters, &self.paths), (&self.batch, &pass));
-        let mut work = Workspace::default();
-        self.model.evaluate_in::<f64>(&self.layout, place, values, &mut work).unwrap().graph_kl
+        let learned = Learned { parameters, paths: &self.paths };
+        self.evaluate(&pass, learned, &mut Workspace::default()).graph_kl
+    }
+
+    fn evaluate(&self, pass: &Pass, learned: Learned<'_>, work: &mut Workspace<f64>) -> ElboTerms {
+        self.model.evaluate_in(&self.layout, &self.batch, pass, learned, work).unwrap()
     }
 }
 
@@ -74,7 +79,7 @@ fn structure(drift: DriftParts, neural_diffusion: bool) -> BridgeStructure {
 
 #[test]
 fn gradients_agree_with_central_differences_for_given_samples() {
-    let instant = Some(GraphDensity::Common { alpha: 0.5, beta: 5.0 });
+    let instant = Some(GraphDensity::common());
     for structure in [
         structure(DriftParts::LinearAndNeural, true),
         structure(DriftParts::Neural, false),
@@ -87,8 +92,7 @@ fn gradients_agree_with_central_differences_for_given_samples() {
         let case = Case::new(3, structure, &EdgePrior::new(3, 0.0));
         let pass = Pass { weight: 1.5, draw: 2, ..Pass::WHOLE };
         let loss = |parameters: &[f64], paths: &LocalValues, work: &mut Workspace<f64>| {
-            let (values, place) = ((parameters, paths), (&case.batch, &pass));
-            -case.model.evaluate_in::<f64>(&case.layout, place, values, work).unwrap().elbo()
+            -case.evaluate(&pass, Learned { parameters, paths }, work).elbo()
         };
         let mut work = Workspace::default();
         loss(&case.parameters, &case.paths, &mut work);
@@ -224,9 +228,9 @@ fn sampled_graphs_are_unbiased_in_value_and_nearly_so_in_gradient() {
 }
 
 #[test]
-fn flip_gains_are_the_slopes_of_the_elbo_by_single_probabilities() {
+fn edge_gains_are_the_slopes_of_the_elbo_by_single_probabilities() {
     // A linear model has both: its closed-form gradient and, with a node function that is zero
-    // everywhere, flip gains from samples.
+    // everywhere, edge gains from samples.
     let mut case =
         Case::new(2, structure(DriftParts::LinearAndNeural, false), &EdgePrior::new(2, 0.0));
     let mut linear = Case::new(2, BridgeStructure::default(), &EdgePrior::new(2, 0.0));
@@ -241,14 +245,13 @@ fn flip_gains_are_the_slopes_of_the_elbo_by_single_probabilities() {
     linear.paths.clone_from(&case.paths);
     let found = super::super::edge_gains::log_odds_from_gains(
         &case.model,
-        (&case.parameters, &case.paths),
+        Learned { parameters: &case.parameters, paths: &case.paths },
         &case.layout,
         3,
     );
     let mut work = Workspace::default();
-    let values = (&linear.parameters[..], &linear.paths);
-    let place = (&linear.batch, &Pass::WHOLE);
-    linear.model.evaluate_in::<f64>(&linear.layout, place, values, &mut work).unwrap();
+    let learned = Learned { parameters: &linear.parameters, paths: &linear.paths };
+    linear.evaluate(&Pass::WHOLE, learned, &mut work);
     let slot = linear.model.lagged().edge_logits;
     for idx in 0..4 {
         let logit = slot.of(&linear.parameters)[idx];

@@ -1,6 +1,7 @@
 //! The cross-entropy of every residual of a piece, and its derivatives by their means and variances.
 
 use super::{Extra, Piece, PieceRows, Transition};
+use crate::nn::parameters::WithGradient;
 use crate::numeric::kernels::vectorised;
 use crate::numeric::real::Real;
 use crate::posterior::bridge::innovation::{InnovationLaw, Residual};
@@ -54,7 +55,8 @@ fn cross_entropies_by_entry(
                 log_scale: transition.log_scales[variable] + added,
                 step,
             };
-            let pair = (transition.parameters, &mut piece.parameters[..]);
+            let pair =
+                WithGradient { parameters: transition.parameters, grads: &mut piece.parameters };
             let cross_entropy =
                 transition.innovation.cross_entropy(pair, variable, residual, weight);
             sum += cross_entropy.value;

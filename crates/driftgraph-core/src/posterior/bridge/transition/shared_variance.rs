@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Transition, TransitionGrads};
+use super::{MANY_VARIABLES, STEPS_OF_MANY, Transition, TransitionGrads};
 use crate::numeric::kernels::{View, add_into, add_product, product, vectorised};
 use crate::posterior::bridge::moments::StepMoments;
 
@@ -26,7 +26,7 @@ pub(super) fn shared_variances(
     let matrix = |entries| View::new(entries, d, d);
     let out = &mut work.variances;
     out.resize(n_spreads * d, 0.0);
-    product_by_rows(out, (&moments.input_variances, d), matrix(&transition.lagged.second));
+    product_by_rows(out, &moments.input_variances, d, matrix(&transition.lagged.second));
     if let Some(instant) = transition.instant {
         let by_second = matrix(&instant.remaining_second);
         add_product(out, d, view(&moments.increment_variances), by_second);
@@ -53,7 +53,8 @@ pub(super) fn shared_variances(
 pub(super) fn shared_variances_backward(
     transition: &Transition<'_>,
     moments: &StepMoments,
-    (by_variances, work): (&[f64], &mut SharedVariance),
+    by_variances: &[f64],
+    work: &mut SharedVariance,
     grads: &mut TransitionGrads,
 ) {
     let d = transition.n_variables;
@@ -79,7 +80,7 @@ pub(super) fn shared_variances_backward(
     let by_spread_view = view(by_spread);
     let out = &mut grads.moments;
     let by_second = matrix(&transition.lagged.second).t();
-    product_by_rows(&mut out.input_variances, (by_spread, d), by_second);
+    product_by_rows(&mut out.input_variances, by_spread, d, by_second);
     add_product_by_sources(&mut grads.lagged.second, &moments.input_variances, by_spread, d);
     let Some(instant) = transition.instant else {
         out.increment_variances.copy_from_slice(by_spread);
@@ -125,11 +126,11 @@ pub(super) fn shared_variances_backward(
 /// Rows of a product per parallel piece: fixed, so that results do not depend on the number of threads.
 fn piece_rows(d: usize, n_rows: usize) -> usize {
     // Small products are not worth a second thread.
-    if d < 256 { n_rows.max(1) } else { 64 }
+    if d < MANY_VARIABLES { n_rows.max(1) } else { STEPS_OF_MANY }
 }
 
 /// `out = rows matrix`, with rows of `d` entries.
-fn product_by_rows(out: &mut [f64], (rows, d): (&[f64], usize), matrix: View<'_, f64>) {
+fn product_by_rows(out: &mut [f64], rows: &[f64], d: usize, matrix: View<'_, f64>) {
     let size = piece_rows(d, out.len() / d) * d;
     out.par_chunks_mut(size).zip(rows.par_chunks(size)).for_each(|(out, rows)| {
         product(out, d, View::new(rows, rows.len() / d, d), matrix);

@@ -1,50 +1,40 @@
 //! The table of settings of a bridge fit: names, defaults, ranges and meanings.
 
-/// One line of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BridgeSetting {
-    /// Name of the field, and of the key in a settings file.
-    pub name: &'static str,
-    /// What it is when not given, in words.
-    pub default: &'static str,
-    /// Allowed values, in words.
-    pub range: &'static str,
-    /// What it does, in one sentence.
-    pub meaning: &'static str,
-}
+use crate::train::settings::table::{COUNT, INF, above, from, row};
+use crate::train::settings::{Range, Setting};
 
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: &'static str,
-    meaning: &'static str,
-) -> BridgeSetting {
-    BridgeSetting { name, default, range, meaning }
+const KINDS: Range = Range::Mixed {
+    words: &["per-source", "per-target", "common"],
+    or: "a table of kind with positive alpha and beta, or of kind fixed with a sparsity",
+};
+
+const fn table(or: &'static str) -> Range {
+    Range::Mixed { words: &[], or }
 }
 
 /// All settings, in the order of the fields.
 #[rustfmt::skip]
-pub const BRIDGE_SETTINGS: [BridgeSetting; 20] = [
-    row("seed", "0", "any whole number", "decides batches, samples and initial networks"),
-    row("step_size", "median gap", "positive", "longest step of a grid, in the data's unit of time"),
-    row("density", "per source, Beta(0.5, 5)", "a kind (per-source, per-target, common) with positive alpha and beta, or fixed with a sparsity", "prior of the lagged graph"),
-    row("instantaneous", "false", "true or false", "whether variables act on each other within a step"),
-    row("instant_density", "common, Beta(0.5, 5)", "as `density`", "prior of the instantaneous graph"),
-    row("drift", "linear", "one of linear, neural, linear-and-neural", "linear effects, a node function, or both"),
-    row("neural_diffusion", "false", "true or false", "whether a node function changes the diffusion with the state"),
-    row("nets", "32, 16, 8, 10", "width, embedding and n_graphs at least 1, weight_precision at least 0", "width, embedding, sampled graphs and weight precision"),
-    row("estimator", "probability", "probability, or gumbel with a positive temperature", "how gradients pass through sampled edges"),
-    row("innovations", "Gaussian", "one of gaussian, laplace, mixture; gaussian with node functions", "law of what a step adds beyond its drift"),
-    row("noise_scale", "auto", "auto, learned, or a positive number", "scale of the observation noise"),
-    row("noise", "by scale", "one of gaussian, laplace", "Gaussian where the scale is learned, else Laplace, unless given"),
-    row("batch_numbers", "12000", "at least 1", "numbers (steps x variables) per training step"),
-    row("schedule_steps", "800", "at least 20", "steps of the first cycle of learning rates"),
-    row("max_steps", "4 cycles, or 1 with node functions", "at least 1", "most steps in all"),
-    row("elbo_tolerance", "0.002", "positive", "relative change of the ELBO that counts as none"),
-    row("edge_tolerance", "0.02", "positive", "mean change of edge probabilities that counts as none"),
-    row("min_scale", "0.001", "positive, below 1", "floor of diffusion (relative to increments) and noise"),
-    row("patience", "20", "at least 1", "steps in a row that may fail"),
-    row("rates", "0.01, 0.03, 0.02, 0.005", "positive", "largest learning rates: effects, graph, paths, nets"),
+pub const BRIDGE_SETTINGS: [Setting; 20] = [
+    row("seed", "0", Range::Any, "decides batches, samples and initial networks", ""),
+    row("step_size", "none", above(0.0, INF), "longest step of a grid, in the data's unit of time; the median gap when not given", ""),
+    row("density", "per-source", KINDS, "prior of the lagged graph: which edges share a learned density", ""),
+    row("instantaneous", "false", Range::YesNo, "let variables act on each other within a step", ""),
+    row("instant_density", "common", KINDS, "prior of the instantaneous graph", ""),
+    row("drift", "linear", Range::Choice(&["linear", "neural", "linear-and-neural"]), "what the drift is made of", ""),
+    row("neural_diffusion", "false", Range::YesNo, "let a node function change the diffusion with the state", ""),
+    row("nets", "none", table("a table of width, embedding and n_graphs, at least 1, and weight_precision, at least 0"), "sizes of the node functions", ""),
+    row("estimator", "probability", Range::Mixed { words: &["probability"], or: "a table of kind gumbel with a positive temperature" }, "how gradients pass through sampled edges", ""),
+    row("innovations", "gaussian", Range::Choice(&["gaussian", "laplace", "mixture"]), "law of what a step adds beyond its drift; gaussian with node functions", ""),
+    row("noise_scale", "auto", Range::Mixed { words: &["auto", "learned"], or: "a positive number" }, "scale of the observation noise", ""),
+    row("noise", "none", Range::Choice(&["gaussian", "laplace"]), "law of the observation noise; gaussian where its scale is learned, else laplace, when not given", ""),
+    row("batch_numbers", "12000", from(1.0, COUNT), "numbers (steps x variables) per training step", ""),
+    row("schedule_steps", "800", from(20.0, COUNT), "steps of the first cycle of learning rates", ""),
+    row("max_steps", "none", from(1.0, COUNT), "most steps in all; 4 cycles, or 1 with node functions, when not given", ""),
+    row("elbo_tolerance", "0.002", above(0.0, INF), "relative change of the ELBO that counts as none", ""),
+    row("edge_tolerance", "0.02", above(0.0, INF), "mean change of edge probabilities that counts as none", ""),
+    row("min_scale", "0.001", above(0.0, 1.0), "floor of diffusion (relative to increments) and noise", ""),
+    row("patience", "20", from(1.0, COUNT), "steps in a row that may fail", ""),
+    row("rates", "none", table("a table of effects, graph, paths and nets, all positive"), "largest learning rates", ""),
 ];
 
 #[cfg(test)]

@@ -1,0 +1,337 @@
+//! Tables as people have them: every guess is told, and every guess can be overruled.
+
+use insta::assert_snapshot;
+
+use crate::{Sandbox, benchmark_data, loader_fixture};
+
+/// What `check` says about times, guesses and errors; the rest of its answer is tested elsewhere.
+fn told(sandbox: &Sandbox, line: &str) -> String {
+    let text = sandbox.run(line);
+    let is_told = |line: &&str| {
+        let starts = ["exit", "time", "note:", "error:", "  in", "hint:"];
+        starts.iter().any(|start| line.starts_with(start))
+    };
+    text.lines().filter(is_told).collect::<Vec<_>>().join("\n")
+}
+
+/// The same of one table.
+fn check(name: &str, content: impl AsRef<[u8]>, options: &str) -> String {
+    told(&Sandbox::with(name, content), &format!("check {name} {options}"))
+}
+
+#[test]
+fn columns_named_after_units_are_times_and_keep_their_unit() {
+    assert_snapshot!(check("pelts.csv", "Year,Hare,Lynx\n1845,19.6,30.1\n1846,19.6,45.2\n1847,19.6,49.2\n", ""), @r"
+    exit 0
+    time in column `Year`, no series column
+    time 1845 to 1847, median gap 1 (unit years)
+    note: `Year` was taken as time, by its name; `--time` overrules
+    ");
+    assert_snapshot!(check("tank.csv", "time (days), algae, rotifers\n0,1.5,NaN\n0.95,0.8,5.4\n2,0.7,6.1\n", ""), @r"
+    exit 0
+    time in column `time (days)`, no series column
+    time 0 to 2, median gap 1.05 (unit days)
+    ");
+    assert_snapshot!(check("cells.csv", "hour [h],x\n0,1\n1,3\n2,2\n", ""), @r"
+    exit 0
+    time in column `hour [h]`, no series column
+    time 0 to 2, median gap 1 (unit h)
+    note: `hour [h]` was taken as time, by its name; `--time` overrules
+    ");
+    for name in ["minutes", "age", "day", "week", "month", "quarter", "datetime_utc"] {
+        let found = check("a.csv", format!("x,{name}\n1,0\n3,1\n2,2\n"), "");
+        assert!(found.starts_with(&format!("exit 0\ntime in column `{name}`")), "{found}");
+    }
+}
+
+#[test]
+fn a_first_column_that_only_grows_is_taken_as_time() {
+    let text = "depth,x,y\n0,1,4\n2,3,2\n5,2,2\n6,5,1\n";
+    assert_snapshot!(check("core.csv", text, ""), @r"
+    exit 0
+    time in column `depth`, no series column
+    time 0 to 6, median gap 2 (unit as in the file)
+    note: `depth` was taken as time, because it comes first and only grows; `--time` overrules
+    ");
+    assert_snapshot!(check("core.csv", text, "--time x --duplicates mean"), @r"
+    exit 0
+    time in column `x`, no series column
+    time 1 to 5, median gap 1 (unit as in the file)
+    note: `core.csv` has no series column and no time twice, so it was read as one series
+    note: sorted the rows of 1 series by time
+    ");
+    assert_snapshot!(check("core.csv", ",x,y\n2020-01-01,1,4\n2020-01-02,3,2\n2020-01-03,2,2\n", ""), @r"
+    exit 0
+    time in column `column 1`, no series column
+    time 0 to 2, median gap 1 (days since 2020-01-01T00:00:00Z)
+    note: `column 1` was taken as time, because it holds dates; `--time` overrules
+    ");
+    assert_snapshot!(check("core.csv", ",time,y\n0,1,4\n1,2,2\n2,3,2\n", ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 1 to 3, median gap 1 (unit as in the file)
+    note: the first column has no name, so it was left out
+    ");
+    assert_snapshot!(check("core.csv", "x,y\n1,4\n3,2\n2,2\n5,1\n", ""), @r"
+    exit 2
+    error: no column holds the time; the columns are `x`, `y`
+      in `core.csv`
+    hint: name the column with `--time COLUMN`, or pass `--even-steps` if the rows are equally spaced in time
+    ");
+}
+
+#[test]
+fn rows_without_times_are_counted_where_they_are_said_to_be_even() {
+    assert_snapshot!(check("a.csv", "id,x,y\na,1,4\na,3,2\na,2,2\nb,5,1\nb,2,3\n", "--even-steps"), @r"
+    exit 0
+    time is the number of the row, series in `id`
+    time 0 to 2, median gap 1 (unit as in the file)
+    note: rows were taken as equally spaced in time, and counted: 0, 1, 2, ...
+    ");
+    assert_snapshot!(check("a.csv", "time,x\n0,4\n1,2\n2,2\n", "--even-steps"), @r"
+    exit 2
+    error: `time` seems to hold the time, but equal steps were asked for
+      in `a.csv`
+    hint: leave out `--even-steps`, or the column with `--ignore time`
+    ");
+}
+
+#[test]
+fn dates_are_read_as_the_whole_column_says() {
+    let dates = |rows: [&str; 4], options: &str| {
+        let rows: String =
+            rows.iter().enumerate().map(|(n, date)| format!("{date},{}\n", n * n % 3)).collect();
+        check("a.csv", format!("date,x\n{rows}"), options)
+    };
+    assert_snapshot!(dates(["31.01.2020", "01.02.2020", "02.02.2020", "03.02.2020"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 0 to 3, median gap 1 (days since 2020-01-31T00:00:00Z)
+    note: times such as 31.01.2020 were read as 2020-01-31, because there are twelve months; `--date-order` overrules
+    ");
+    assert_snapshot!(dates(["1/31/2020", "2/1/2020", "2/2/2020", "2/4/2020"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 0 to 4, median gap 1 (days since 2020-01-31T00:00:00Z)
+    note: times such as 1/31/2020 were read as 2020-01-31, because there are twelve months; `--date-order` overrules
+    ");
+    assert_snapshot!(dates(["1959Q1", "1959Q2", "1959Q3", "1959Q4"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 0 to 273, median gap 91 (days since 1959-01-01T00:00:00Z)
+    note: times such as 1959Q1 were read as 1959-01-01
+    ");
+    assert_snapshot!(dates(["2020-01", "2020-02", "2020-03", "2020-04"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 0 to 91, median gap 31 (days since 2020-01-01T00:00:00Z)
+    note: times such as 2020-01 were read as 2020-01-01
+    ");
+    assert_snapshot!(dates(["Jan 2020", "Feb 2020", "Mar 2020", "Apr 2020"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 0 to 91, median gap 31 (days since 2020-01-01T00:00:00Z)
+    note: times such as Jan 2020 were read as 2020-01-01
+    ");
+    let months: String =
+        (0..14).map(|n| format!("{}/1/{},{}\n", n % 12 + 1, 2020 + n / 12, n * n % 3)).collect();
+    assert_snapshot!(check("a.csv", format!("date,x\n{months}"), ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 0 to 397, median gap 31 (days since 2020-01-01T00:00:00Z)
+    note: times such as 1/1/2020 were read as 2020-01-01, because their gaps are even then; `--date-order` overrules
+    ");
+    let undecided = ["01/02/2020", "05/02/2020", "09/03/2020", "10/03/2020"];
+    assert_snapshot!(dates(undecided, ""), @r"
+    exit 2
+    error: `01/02/2020` may be 2020-02-01 or 2020-01-02, and no other date in the column decides
+      in `a.csv`, row 2, column `date`
+    hint: pass `--date-order day-first` or `--date-order month-first`
+    ");
+    assert_snapshot!(dates(undecided, "--date-order day-first"), @r"
+    exit 0
+    time in column `date`, no series column
+    time 0 to 38, median gap 4 (days since 2020-02-01T00:00:00Z)
+    note: times such as 01/02/2020 were read as 2020-02-01
+    ");
+}
+
+#[test]
+fn decimal_commas_and_thousands_are_understood() {
+    assert_snapshot!(check("de.csv", "Zeit;time;a;b\n1;0,5;1.234,5;2\n2;1,0;1,25;3\n3;1,5;0,5;1\n", "--ignore Zeit"), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0.5 to 1.5, median gap 0.5 (unit as in the file)
+    note: numbers such as 0,5 were read as 0.5; `--decimal` overrules
+    ");
+    assert_snapshot!(check("us.csv", "time,a\n0,\"1,234\"\n1,\"12,345.5\"\n2,7\n", ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    note: numbers such as 12,345.5 were read as 12345.5; `--decimal` overrules
+    ");
+    assert_snapshot!(check("si.csv", "time,a\n0,1 234\n1,12 345.5\n2,7\n", ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    note: numbers such as 1 234 were read as 1234; `--decimal` overrules
+    ");
+    assert_snapshot!(check("open.tsv", "time\ta\n0\t1,234\n1\t12,345\n2\t7\n", ""), @r"
+    exit 2
+    error: `1,234` may be 1234 or 1.234, and no other number in the table decides
+      in `open.tsv`
+    hint: pass `--decimal point` or `--decimal comma`
+    ");
+    assert_snapshot!(check("open.tsv", "time\ta\n0\t1,234\n1\t12,345\n2\t7\n", "--decimal comma"), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    ");
+    assert_snapshot!(check("both.csv", "time;a\n0;1,5\n1;1.5\n2;7\n", ""), @r"
+    exit 2
+    error: `1,5` is not a number
+      in `both.csv`, row 2, column `a`
+    hint: write all decimals with a point, or all with a comma; `--decimal comma` or `--decimal point` says which
+    ");
+}
+
+#[test]
+fn usual_words_for_not_measured_are_holes() {
+    let text = "time,a,b\n0,1,<LOD\n1,?,2\n2,-,n.a.\n3,4,5\n";
+    assert_snapshot!(check("lab.csv", text, ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 3, median gap 2 (unit as in the file)
+    note: 4 cells with `-`, `<LOD`, `?`, `n.a.` were read as not measured; `--missing` overrules
+    note: left out 1 row without any value
+    ");
+    assert_snapshot!(check("lab.csv", text, "--missing ?,-"), @r"
+    exit 2
+    error: `<LOD` is not a number
+      in `lab.csv`, row 2, column `b`
+    error: `n.a.` is not a number
+      in `lab.csv`, row 4, column `b`
+    hint: leave missing cells empty, or say which words mean that with `--missing WORD`; drop a column of text with `--ignore COLUMN`, or make it the series with `--series COLUMN`
+    ");
+    assert_snapshot!(check("lab.csv", "time,a\n0,1\n1,-999\n2,3\n", "--missing -999"), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 2 (unit as in the file)
+    note: left out 1 row without any value
+    ");
+}
+
+#[test]
+fn other_encodings_are_read_and_told() {
+    let text = "time;température\n0;1,5\n1;2,5\n2;1\n";
+    let utf16: Vec<u8> =
+        std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    assert_snapshot!(check("excel.txt", utf16, ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    note: numbers such as 1,5 were read as 1.5; `--decimal` overrules
+    note: the text is UTF-16, which its first two bytes say
+    ");
+    let latin1: Vec<u8> = text.chars().map(|letter| letter as u8).collect();
+    assert_snapshot!(check("old.csv", &latin1, ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    note: the text is not UTF-8, so it was read as Latin-1; `--encoding` overrules
+    note: numbers such as 1,5 were read as 1.5; `--decimal` overrules
+    ");
+    assert_snapshot!(check("old.csv", &latin1, "--encoding utf-8"), @r"
+    exit 2
+    error: the file is not UTF-8 text
+      in `old.csv`, row 1
+    hint: name the encoding with `--encoding utf-16` or `latin-1`, or save the table as UTF-8
+    ");
+    assert_snapshot!(check("mark.csv", "\u{feff}time,a\n0,1\n1,2\n2,1\n", ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    ");
+}
+
+#[test]
+fn spreadsheets_are_read_sheet_by_sheet() {
+    assert_snapshot!(check("sheets.xlsx", loader_fixture("sheets.xlsx"), ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 0 to 4, median gap 1 (days since 2026-01-01T00:00:00Z)
+    note: the first sheet, `days`, was read; `--sheet` reads another: `hours`
+    ");
+    assert_snapshot!(check("sheets.xlsx", loader_fixture("sheets.xlsx"), "--sheet hours"), @r"
+    exit 0
+    time in column `hour [h]`, no series column
+    time 0 to 4, median gap 1.5 (unit h)
+    note: `hour [h]` was taken as time, by its name; `--time` overrules
+    ");
+    assert_snapshot!(check("sheets.xlsx", loader_fixture("sheets.xlsx"), "--sheet weeks"), @r"
+    exit 2
+    error: there is no sheet `weeks`; the sheets are `days`, `hours`
+      in `sheets.xlsx`
+    hint: name one of them with `--sheet NAME`
+    ");
+    assert_snapshot!(check("sheet.ods", loader_fixture("sheet.ods"), ""), @r"
+    exit 0
+    time in column `hour [h]`, no series column
+    time 0 to 4, median gap 1.5 (unit h)
+    note: `hour [h]` was taken as time, by its name; `--time` overrules
+    ");
+}
+
+#[test]
+fn a_table_on_its_side_is_recognised_and_turned() {
+    let text = ",Glc,Gal0,C20,C40,C60\nCBF1,3,4,7,8,5\nGAL4,12,32,27,15,13\n";
+    assert_snapshot!(check("genes.csv", text, ""), @r"
+    exit 2
+    error: the names of the columns look like times (`Glc`, `Gal0`, `C20`, `C40`, `C60`), and the first column holds names (`CBF1`, `GAL4`)
+      in `genes.csv`
+    hint: pass `--transpose` if the times are in the header and the variables in rows
+    ");
+    assert_snapshot!(check("genes.csv", text, "--transpose"), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 60, median gap 20 (unit as in the file)
+    note: column names such as `Gal0` were read as times such as 0
+    note: `Glc` holds no time in the header, left out
+    ");
+    let text = "gene\tt=0 min\tt=20 min\tt=40 min\na\t1\t2\t1\nb\t3\t1\t2\n";
+    assert_snapshot!(check("genes.txt", text, "--transpose"), @r"
+    exit 0
+    time in column `time (min)`, no series column
+    time 0 to 40, median gap 20 (unit min)
+    note: column names such as `t=0 min` were read as times such as 0
+    ");
+    assert_snapshot!(check("a.csv", "time,a,b\n0,1,2\n1,2,1\n", "--transpose"), @r"
+    exit 2
+    error: the header does not hold times that grow; it holds `a`, `b`
+      in `a.csv`
+    hint: the first row of a transposed table is, for example, `gene,0,10,20` or `gene,t=0,t=10,t=20`
+    ");
+}
+
+#[test]
+fn every_real_table_is_read_as_found_with_at_most_one_flag() {
+    let Some(folder) = benchmark_data().map(|data| data.join("real")) else { return };
+    let flags = [
+        ("hare-lynx/data.csv", ""),
+        ("hare-lynx-blasius/data.csv", ""),
+        ("chemostat/original", ""),
+        ("irma-on/ExpressionData_IRMA_1.csv", "--transpose"),
+        ("irma-on/data.csv", ""),
+        ("sos/Exp1.txt", "--transpose"),
+        ("sos/Exp2.txt", "--transpose"),
+        ("sos/Exp3.txt", "--transpose"),
+        ("sos/Exp4.txt", "--transpose"),
+        ("macro/data.csv", ""),
+        ("climate-season/data.csv", ""),
+    ];
+    let sandbox = Sandbox::new();
+    for (file, flag) in flags {
+        let found = told(&sandbox, &format!("check {} {flag}", folder.join(file).display()));
+        assert!(found.starts_with("exit 0"), "{file} {flag}: {found}");
+    }
+}

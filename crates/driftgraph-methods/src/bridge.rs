@@ -1,0 +1,372 @@
+//! The bridge posterior: settings chosen on held-out series, then an ensemble over seeds.
+
+use driftgraph_core::fitted::model::FittedModel;
+use driftgraph_core::graph::density::GraphDensity;
+use driftgraph_core::graph::prior::EdgePrior;
+use driftgraph_core::train::bridge::memory::{BridgeShape, predicted_bytes};
+use driftgraph_core::train::bridge::{BRIDGE_SETTINGS, BridgeFit, BridgeSettings};
+use driftgraph_core::train::progress::{Kept, Progress};
+use driftgraph_core::train::select::{
+    EnsembleFit, HeldOutUnit, SelectSettings, Selection, Task, fit_ensemble, select,
+};
+use driftgraph_core::train::settings::{KnownEdge, Range, Setting};
+use driftgraph_core::{InnovationLaw, SeriesSet, Uninformative};
+use driftgraph_data::record::{Asked, MemberRecord, TrainingRecord};
+use serde_json::{Map, Value, json};
+
+use crate::method::{Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::plan::{FitPlan, PlanError, from_value, positions, to_object};
+
+/// The name of the method, and of a table of its settings in a settings file.
+pub(crate) const NAME: &str = "bridge";
+/// A setting of tests alone: steps that count as not finite.
+pub(crate) const BROKEN_STEPS: &str = "broken_steps";
+/// Under what the choice among candidates is kept.
+const SELECTION: &str = "selection";
+
+/// Ours: a Gauss-Markov posterior of the paths, without simulation.
+pub(crate) struct Bridge;
+
+impl Method for Bridge {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "SCOTCH with a Gauss-Markov posterior of the paths: fast, and chooses its own settings on held-out series"
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        let mut settings = RUNNING.to_vec();
+        // The number of steps has one name in all methods.
+        settings.extend(BRIDGE_SETTINGS.map(|setting| match setting.name {
+            "max_steps" => Setting { name: "steps", ..setting },
+            _ => setting,
+        }));
+        settings
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        let own = |name, meaning, settings: Value| Preset {
+            name,
+            meaning,
+            settings: to_object(&settings),
+        };
+        vec![
+            own(NAME, "chooses instantaneous effects and a neural drift by itself", json!({})),
+            own("bridge-linear", "the linear candidate alone", json!({"select": "none"})),
+        ]
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::ALL
+    }
+
+    fn is_fast(&self) -> bool {
+        false
+    }
+
+    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+        let plan = BridgePlan::new(asked)?;
+        Ok(plan.in_effect(&plan.settings.base))
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        let plan = BridgePlan::new(plan.asked()).ok()?;
+        let shape = BridgeShape::new(data, &plan.settings.base).ok()?;
+        Some(predicted_bytes(&shape, &plan.settings, plan.select, rayon::current_num_threads()))
+    }
+
+    fn last_step(&self, plan: &FitPlan, progress: &dyn Progress) -> Option<u64> {
+        let plan = BridgePlan::new(plan.asked()).ok()?;
+        let selection = plan.kept_selection(progress);
+        plan.chosen(selection.as_ref()).check().ok().map(|settings| settings.max_steps())
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        BridgePlan::new(task.plan.asked())?.learn(task.data, task.progress)
+    }
+}
+
+const fn row(
+    name: &'static str,
+    default: &'static str,
+    range: Range,
+    meaning: &'static str,
+) -> Setting {
+    Setting { name, default, range, meaning, source: "" }
+}
+
+/// How a fit is run, beside the settings of a single one.
+#[rustfmt::skip]
+const RUNNING: [Setting; 3] = [
+    row("select", "auto", Range::Choice(&["auto", "none"]), "choose instantaneous effects and neural drift on held-out series, or take what is said"),
+    row("ensemble", "3", Range::Number { min: 1.0, max: 1e4, above: false }, "fits with different seeds that are averaged"),
+    row("no_self_loops", "false", Range::YesNo, "forbid edges from a variable to itself"),
+];
+
+/// What was asked for, as types.
+struct BridgePlan {
+    /// Whether settings are chosen on held-out series.
+    select: bool,
+    /// What all candidates share, and how they are chosen.
+    settings: SelectSettings,
+    /// What is known of single edges.
+    edges: Vec<KnownEdge>,
+    no_self_loops: bool,
+}
+
+impl BridgePlan {
+    /// Settings of the bridge: its own table, then what stands beside it, which counts more.
+    fn new(asked: &Asked) -> Result<Self, PlanError> {
+        let preset = asked.preset.as_deref();
+        let preset = Bridge.presets().into_iter().find(|known| Some(known.name) == preset);
+        let mut given = preset.map(|preset| preset.settings).unwrap_or_default();
+        let mut beside = asked.settings.clone();
+        match beside.remove(NAME) {
+            None => {}
+            Some(Value::Object(own)) => given.extend(own),
+            Some(other) => {
+                let reason = format!("it must be a table, found {other}");
+                return Err(PlanError::Value { what: "`bridge`", reason });
+            }
+        }
+        given.extend(beside);
+        let known = Bridge.settings();
+        let is_known = |name: &str| {
+            // `max_steps` is the older word.
+            ["max_steps", BROKEN_STEPS].contains(&name) || known.iter().any(|row| row.name == name)
+        };
+        if let Some(name) = given.keys().find(|name| !is_known(name)) {
+            return Err(PlanError::OtherSetting { name: name.clone(), method: NAME });
+        }
+        let mut take = |name: &str| given.remove(name).filter(|value| !value.is_null());
+        let no_self_loops = take("no_self_loops")
+            .map_or(Ok(false), |value| from_value(value, "`no_self_loops`"))?;
+        let mut settings = SelectSettings::default();
+        if let Some(ensemble) = take("ensemble") {
+            settings.ensemble = from_value(ensemble, "`ensemble`")?;
+        }
+        let select =
+            take("select").map_or(Ok(Select::Auto), |value| from_value(value, "`select`"))?;
+        settings.base = base_settings(given)?;
+        settings.base.clone().check()?;
+        let select = select == Select::Auto;
+        Ok(Self { select, settings, edges: asked.edges.clone(), no_self_loops })
+    }
+
+    /// All settings in effect, in the words of the table.
+    fn in_effect(&self, base: &BridgeSettings) -> Map<String, Value> {
+        let mut settings = to_object(base);
+        if let Some(steps) = settings.remove("max_steps") {
+            settings.insert("steps".to_owned(), steps);
+        }
+        settings.insert("select".to_owned(), if self.select { "auto" } else { "none" }.into());
+        settings.insert("ensemble".to_owned(), self.settings.ensemble.into());
+        settings.insert("no_self_loops".to_owned(), self.no_self_loops.into());
+        settings
+    }
+
+    /// What the user knows about edges; variables that tell nothing are left out.
+    fn knowledge(&self, data: &SeriesSet) -> Result<EdgePrior, PlanError> {
+        let variables = data.variables();
+        let mut prior = EdgePrior::new(variables.len(), 0.0);
+        if self.no_self_loops {
+            prior.forbid_self_loops();
+        }
+        for edge in &self.edges {
+            let [source, target] = positions(edge, variables)?;
+            prior.know(source, target, edge.probability)?;
+        }
+        // Their missing edges would count as evidence that edges are rare.
+        (0..variables.len())
+            .filter(|&idx| Uninformative::of(data, idx).is_some())
+            .for_each(|idx| prior.leave_out(idx));
+        Ok(prior)
+    }
+
+    fn learn(&self, data: &SeriesSet, progress: &dyn Progress) -> Result<Learned, MethodError> {
+        let knowledge = self.knowledge(data)?;
+        let task = Task { data, knowledge: &knowledge };
+        let selection = self.selection(task, progress)?;
+        let settings = self.chosen(selection.as_ref());
+        let ensemble = fit_ensemble(task, &settings, self.settings.ensemble, progress)?;
+        let divergence = ensemble.divergence();
+        if let Some(divergence) = divergence
+            && !ensemble.members().iter().all(BridgeFit::has_learned)
+        {
+            return Err(divergence.into());
+        }
+        let model = FittedModel::from_ensemble(&ensemble, &knowledge, data);
+        let mut remarks = remarks(&ensemble, selection.as_ref());
+        let left_out = left_out(data);
+        remarks.extend(left_out.iter().map(|sentence| format!("warning: {sentence}")));
+        if self.select && selection.is_none() {
+            let remark = "the time was too short to compare models: the plain one was taken";
+            remarks.push(remark.to_owned());
+        }
+        let training = training_record(&ensemble, selection, left_out);
+        let edges = model.edges();
+        let settings = Some(self.in_effect(ensemble.members()[0].trainer().settings().get()));
+        Ok(Learned {
+            model: Some(model),
+            settings,
+            training,
+            remarks,
+            divergence,
+            ..Learned::edges(edges)
+        })
+    }
+
+    /// What was chosen among the candidates, if it was asked for and there was time.
+    fn selection(
+        &self,
+        task: Task<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Option<Selection>, MethodError> {
+        if !self.select {
+            return Ok(None);
+        }
+        if let Some(kept) = self.kept_selection(progress) {
+            return Ok(Some(kept));
+        }
+        let found = select(task, &self.settings, progress)?;
+        if progress.is_interrupted() {
+            return Err(MethodError::Stopped);
+        }
+        // Candidates that were stopped early cannot be compared; the plain one is the safe choice.
+        if found.was_cut() {
+            return Ok(None);
+        }
+        let bytes = serde_json::to_vec(&found).expect("a selection is plain values");
+        progress.keep(SELECTION, &Kept { depends_on: self.selection_key(), bytes });
+        found.forget_parts(self.settings.n_folds, progress);
+        Ok(Some(found))
+    }
+
+    /// What was chosen when this fit was begun, if it came so far.
+    fn kept_selection(&self, progress: &dyn Progress) -> Option<Selection> {
+        let bytes = progress.find(SELECTION, &self.selection_key())?;
+        let selection: Selection = serde_json::from_slice(&bytes).ok()?;
+        (selection.chosen < selection.candidates.len()).then_some(selection)
+    }
+
+    /// What the choice depends on; more steps of the final fits do not change it.
+    fn selection_key(&self) -> String {
+        let base = BridgeSettings { max_steps: None, ..self.settings.base.clone() };
+        let settings = SelectSettings { base, ensemble: 1, ..self.settings.clone() };
+        json!([settings, self.edges, self.no_self_loops]).to_string()
+    }
+
+    /// The settings of the final fits, with the limit of steps of the plan.
+    fn chosen(&self, selection: Option<&Selection>) -> BridgeSettings {
+        let base = &self.settings.base;
+        let winner = selection.map_or(base, Selection::winner);
+        BridgeSettings { max_steps: base.max_steps, ..winner.clone() }
+    }
+}
+
+/// The settings of a single fit, from the words of the table.
+fn base_settings(mut given: Map<String, Value>) -> Result<BridgeSettings, PlanError> {
+    if let Some(steps) = given.remove("steps") {
+        given.insert("max_steps".to_owned(), steps);
+    }
+    for name in ["noise_scale", "estimator"] {
+        let spelled_out = match given.get(name) {
+            Some(scale @ Value::Number(_)) => json!({"kind": "fixed", "scale": scale}),
+            Some(Value::String(kind)) => json!({"kind": kind}),
+            _ => continue,
+        };
+        given.insert(name.to_owned(), spelled_out);
+    }
+    for name in ["density", "instant_density"] {
+        let Some(Value::String(kind)) = given.get(name) else { continue };
+        let Some(density) = GraphDensity::of_kind(kind) else {
+            let reason = format!("there is no kind `{kind}`");
+            return Err(PlanError::Value { what: "`density`", reason });
+        };
+        given.insert(name.to_owned(), json!(density));
+    }
+    let mut values = to_object(&BridgeSettings::default());
+    // What is taken away is at its default.
+    values.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
+    from_value(Value::Object(values), "the settings")
+}
+
+#[derive(PartialEq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Select {
+    Auto,
+    None,
+}
+
+/// A sentence for each variable whose edges are not learned.
+fn left_out(data: &SeriesSet) -> Vec<String> {
+    let variables = data.variables().iter().enumerate();
+    variables
+        .filter_map(|(idx, name)| Some((name, Uninformative::of(data, idx)?)))
+        .map(|(name, why)| format!("`{name}` {why}: its edges are not learned, and given as 0"))
+        .collect()
+}
+
+fn training_record(
+    ensemble: &EnsembleFit,
+    selection: Option<Selection>,
+    left_out: Vec<String>,
+) -> TrainingRecord {
+    let first = &ensemble.members()[0];
+    let trainer = first.trainer();
+    TrainingRecord {
+        seed: Some(trainer.settings().get().seed),
+        elbo: first.terms().map(|terms| terms.elbo()),
+        converged: Some(ensemble.converged()),
+        selection,
+        members: (ensemble.members().iter())
+            .map(|fit| MemberRecord {
+                seed: fit.trainer().settings().get().seed,
+                steps: fit.state().step,
+                stop_reason: fit.stop_reason(),
+                terms: fit.terms(),
+                undone_steps: fit.state().n_undone,
+            })
+            .collect(),
+        noise_scale: Some(trainer.noise_scale()),
+        left_out,
+        ..TrainingRecord::default()
+    }
+}
+
+fn remarks(ensemble: &EnsembleFit, selection: Option<&Selection>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(selection) = selection {
+        for candidate in &selection.candidates {
+            let gain = candidate.gain.map_or_else(String::new, |gain| {
+                let unit = match selection.unit {
+                    Some(HeldOutUnit::TimeBlock) => "block of time",
+                    _ => "series",
+                };
+                format!(
+                    ": {:+.1} nats per held-out {unit} (standard error {:.1})",
+                    gain.mean, gain.standard_error
+                )
+            });
+            remarks.push(format!("tried {}{gain}", candidate.name));
+        }
+        let chosen = &selection.candidates[selection.chosen].name;
+        remarks.push(match selection.unit {
+            Some(_) => format!("chose {chosen}"),
+            None => format!("the data are too few to compare models: {chosen}"),
+        });
+    }
+    let settings = ensemble.members()[0].trainer().settings().get();
+    if settings.instantaneous && settings.innovations == InnovationLaw::Gaussian {
+        let remark = "links within a step have no direction: `kind` tells them from lagged edges, and a smaller \
+                      `--step-size` may do without them";
+        remarks.push(remark.to_owned());
+    }
+    let n_undone: u64 = ensemble.members().iter().map(|fit| fit.state().n_undone).sum();
+    if n_undone > 0 {
+        remarks.push(format!("warning: {n_undone} steps were not finite and were undone"));
+    }
+    remarks
+}

@@ -1,0 +1,151 @@
+//! Methods of structure learning: series in, edges out, each one file or folder behind one trait.
+//!
+//! [`METHODS`] lists them all; command line, settings files, Python, page, experiments and documentation are made from
+//! it. To add a method, write its file, implement [`Method`], and add a line to the list.
+//!
+//! ```
+//! use driftgraph_core::train::progress::Silent;
+//! use driftgraph_core::{ObservedSeries, SeriesSet};
+//! use driftgraph_methods::FitPlan;
+//!
+//! let values = vec![0.0, 1.0, 0.5, 0.8, 0.9, 0.3, 0.7, -0.2, 0.1, -0.4];
+//! let series = ObservedSeries::new("run", 2, vec![0.0, 1.0, 2.0, 3.0, 4.5], values)?;
+//! let data = SeriesSet::new(vec!["x".into(), "y".into()], vec![series])?;
+//! let learned = FitPlan::named("ridge")?.learn(&data, &Silent)?;
+//! assert_eq!(learned.edges.len(), 4);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![warn(clippy::unwrap_used)]
+
+mod bridge;
+mod levels;
+mod linear_algebra;
+mod method;
+mod ode_mean;
+mod partial_correlation;
+mod plan;
+mod regression;
+mod ridge;
+pub mod settings;
+mod simulated;
+#[cfg(feature = "testing")]
+mod toy;
+mod var;
+
+use driftgraph_core::train::settings::Setting;
+use driftgraph_data::record::Asked;
+
+pub use method::{
+    Handling, Learned, Method, MethodError, MethodTask, Preset, Takes, edge_probabilities,
+    edge_scores,
+};
+pub use plan::{FitPlan, PlanError, asked_in_toml};
+
+/// All methods, the default first.
+pub static METHODS: &[&dyn Method] = &[
+    &bridge::Bridge,
+    &simulated::Simulated,
+    &partial_correlation::PartialCorrelation,
+    &ridge::Ridge,
+    &var::Var,
+    &ode_mean::OdeMean,
+    #[cfg(feature = "testing")]
+    &toy::Toy,
+];
+
+/// The method of a name.
+pub fn find(name: &str) -> Option<&'static dyn Method> {
+    METHODS.iter().copied().find(|method| method.name() == name)
+}
+
+/// The method that has a preset of this name; the first where several have.
+fn owner_of(preset: &str) -> Option<&'static dyn Method> {
+    let has = |method: &&dyn Method| method.presets().iter().any(|known| known.name == preset);
+    METHODS.iter().copied().find(has)
+}
+
+/// The method that was asked for, by its name or by that of a preset.
+fn method_of(asked: &Asked) -> Result<&'static dyn Method, PlanError> {
+    let unknown = |what: &'static str, name: &str, known: Vec<&str>| PlanError::UnknownName {
+        what,
+        name: name.to_owned(),
+        known: known.into_iter().map(|name| format!("`{name}`")).collect(),
+    };
+    let owner = |preset: &str| {
+        let all = METHODS.iter().flat_map(|method| method.presets());
+        owner_of(preset)
+            .ok_or_else(|| unknown("preset", preset, all.map(|preset| preset.name).collect()))
+    };
+    let Some(name) = asked.method.as_deref() else {
+        return asked.preset.as_deref().map_or(Ok(METHODS[0]), owner);
+    };
+    let all = || METHODS.iter().map(|method| method.name()).collect();
+    let method = find(name).ok_or_else(|| unknown("method", name, all()))?;
+    let Some(preset) = asked.preset.as_deref() else { return Ok(method) };
+    if method.presets().iter().any(|known| known.name == preset) {
+        return Ok(method);
+    }
+    let (owner, preset) = (owner(preset)?.name(), preset.to_owned());
+    Err(PlanError::OtherPreset { preset, owner, method: method.name() })
+}
+
+/// A setting, and the methods that have it.
+#[derive(Debug, Clone)]
+pub struct SharedSetting {
+    /// As the first of the methods has it.
+    pub setting: Setting,
+    /// Names of the methods.
+    pub methods: Vec<&'static str>,
+}
+
+/// Every setting of any method, once, in the order of the methods.
+pub fn all_settings() -> Vec<SharedSetting> {
+    let mut all: Vec<SharedSetting> = Vec::new();
+    for method in METHODS {
+        for setting in method.settings() {
+            match all.iter_mut().find(|known| known.setting.name == setting.name) {
+                Some(known) => known.methods.push(method.name()),
+                None => all.push(SharedSetting { setting, methods: vec![method.name()] }),
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_is_found_by_its_name_and_no_two_share_one() {
+        for method in METHODS {
+            assert_eq!(find(method.name()).map(Method::name), Some(method.name()));
+            assert_eq!(METHODS.iter().filter(|other| other.name() == method.name()).count(), 1);
+        }
+        let error = FitPlan::named("Ridge").unwrap_err();
+        assert!(error.to_string().starts_with("there is no preset `Ridge`; there are `bridge`"));
+    }
+
+    #[test]
+    fn defaults_of_every_method_pass_its_own_check_and_every_preset_is_a_plan() {
+        for method in METHODS {
+            FitPlan::named(method.name()).unwrap();
+            for preset in method.presets() {
+                let (method, preset) = (Some(method.name().into()), Some(preset.name.into()));
+                FitPlan::new(Asked { method, preset, ..Asked::default() }).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_preset_of_another_method_is_told_as_such() {
+        let asked = Asked {
+            method: Some("bridge".into()),
+            preset: Some("paper".into()),
+            ..Asked::default()
+        };
+        let error = FitPlan::new(asked).unwrap_err().to_string();
+        assert_eq!(error, "`paper` is a preset of the method `simulated`, not of `bridge`");
+    }
+}

@@ -1,0 +1,107 @@
+//! Standard columns and eigenvalues: the two operations all baselines share.
+
+use faer::{Mat, MatRef, Side};
+
+use crate::method::MethodError;
+
+/// Variation below this, in standard units, is rounding: the levels are of order 1, and a rate of
+/// change is a difference of two of them.
+const NEGLIGIBLE_DEVIATION: f64 = 1e-10;
+
+/// Shifts and scales every column to weighted mean 0 and weighted variance 1.
+///
+/// `weights` has one entry per row, with sum 1. A column without variation becomes 0.
+pub(crate) fn standardize_columns(columns: &mut Mat<f64>, weights: &[f64]) {
+    for column_idx in 0..columns.ncols() {
+        let column = columns.col_as_slice_mut(column_idx);
+        let mean: f64 = column.iter().zip(weights).map(|(value, weight)| value * weight).sum();
+        for value in column.iter_mut() {
+            *value -= mean;
+        }
+        let variance: f64 =
+            column.iter().zip(weights).map(|(value, weight)| value * value * weight).sum();
+        let deviation = variance.sqrt();
+        let scale = if deviation <= NEGLIGIBLE_DEVIATION {
+            0.0
+        } else if deviation.is_finite() {
+            1.0 / deviation
+        } else {
+            // The column overflowed; not a number, it will be refused with its moments.
+            f64::NAN
+        };
+        for value in column.iter_mut() {
+            *value *= scale;
+        }
+    }
+}
+
+/// Eigenvalues, none negative, and eigenvectors (columns) of a matrix of second moments.
+pub(crate) struct Eigen {
+    pub(crate) values: Vec<f64>,
+    pub(crate) vectors: Mat<f64>,
+}
+
+impl Eigen {
+    /// Fails only on entries that are not finite.
+    pub(crate) fn new(moments: MatRef<'_, f64>) -> Result<Self, MethodError> {
+        // The data are in standard units: only rates of change can overflow.
+        if !moments.is_all_finite() {
+            return Err(MethodError::TimesTooUneven);
+        }
+        let eigen = moments.self_adjoint_eigen(Side::Lower).expect(
+            "the implicit QR algorithm converges because the matrix is symmetric and finite",
+        );
+        // Moments are positive semi-definite; what is below zero is rounding.
+        let values = eigen.S().column_vector().iter().map(|value| value.max(0.0)).collect();
+        Ok(Self { values, vectors: eigen.U().to_owned() })
+    }
+
+    /// The matrix with the same eigenvectors and each eigenvalue replaced by `change` of it.
+    pub(crate) fn with_values(&self, change: impl Fn(f64) -> f64) -> Mat<f64> {
+        let (rows, columns) = self.vectors.shape();
+        let scaled = Mat::from_fn(rows, columns, |row, column| {
+            self.vectors[(row, column)] * change(self.values[column])
+        });
+        scaled * self.vectors.transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_get_weighted_mean_zero_and_variance_one() {
+        // Weights 1/4, 3/4 on 0 and 4: mean 3, variance 9/4 + 3/4 = 3.
+        let mut columns = Mat::from_fn(2, 2, |row, column| [[0.0, 7.0], [4.0, 7.0]][row][column]);
+        standardize_columns(&mut columns, &[0.25, 0.75]);
+        // A square root, a division and a product.
+        assert!((columns[(0, 0)] + 3.0_f64.sqrt()).abs() < 1e-15);
+        assert!((columns[(1, 0)] - 1.0 / 3.0_f64.sqrt()).abs() < 1e-15);
+        assert_eq!((columns[(0, 1)], columns[(1, 1)]), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_column_that_overflows_is_marked() {
+        // 1e200 is finite, its square is not.
+        let mut columns = Mat::from_fn(2, 1, |row, _| [0.0, 1e200][row]);
+        standardize_columns(&mut columns, &[0.5, 0.5]);
+        assert!(columns[(0, 0)].is_nan() && columns[(1, 0)].is_nan());
+    }
+
+    #[test]
+    fn eigenvalues_rebuild_the_inverse() {
+        // [[2, 1], [1, 2]] has inverse [[2, -1], [-1, 2]] / 3.
+        let matrix = Mat::from_fn(2, 2, |row, column| if row == column { 2.0 } else { 1.0 });
+        let inverse = Eigen::new(matrix.as_ref()).unwrap().with_values(|value| 1.0 / value);
+        // A handful of roundings.
+        assert!((inverse[(0, 0)] - 2.0 / 3.0).abs() < 1e-14);
+        assert!((inverse[(0, 1)] + 1.0 / 3.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn endless_moments_are_refused() {
+        let matrix = Mat::from_fn(1, 1, |_, _| f64::INFINITY);
+        assert!(matches!(Eigen::new(matrix.as_ref()), Err(MethodError::TimesTooUneven)));
+    }
+}

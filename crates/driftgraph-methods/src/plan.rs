@@ -1,0 +1,437 @@
+//! What was asked for becomes one checked plan of a fit; every clash is decided here.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use driftgraph_core::SeriesSet;
+use driftgraph_core::train::bridge::BridgeError;
+use driftgraph_core::train::error::SettingsError;
+use driftgraph_core::train::progress::Progress;
+use driftgraph_core::train::settings::KnownEdge;
+use driftgraph_data::ReadOptions;
+use driftgraph_data::record::Asked;
+use serde_json::{Map, Value};
+
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask};
+use crate::settings::flag_words;
+use crate::{METHODS, bridge, method_of};
+
+/// A method with all its settings, ready to learn.
+#[derive(Clone)]
+pub struct FitPlan {
+    method: &'static dyn Method,
+    asked: Asked,
+    settings: Map<String, Value>,
+}
+
+impl std::fmt::Debug for FitPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FitPlan")
+            .field("method", &self.method.name())
+            .field("asked", &self.asked)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// No such method or preset.
+    #[error("there is no {what} `{name}`; there are {}", known.join(", "))]
+    UnknownName {
+        /// "method" or "preset".
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// All names.
+        known: Vec<String>,
+    },
+    /// A preset of another method.
+    #[error("`{preset}` is a preset of the method `{owner}`, not of `{method}`")]
+    OtherPreset {
+        /// The preset.
+        preset: String,
+        /// Whose it is.
+        owner: &'static str,
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// No such setting.
+    #[error("there is no setting `{name}`")]
+    UnknownSetting {
+        /// What was asked for.
+        name: String,
+    },
+    /// A setting of other methods.
+    #[error("{}", other_setting(name, method))]
+    OtherSetting {
+        /// The setting.
+        name: String,
+        /// The method asked for.
+        method: &'static str,
+    },
+    /// A text that stands for no value of a setting.
+    #[error("`--{flag}` needs {range}, found `{found}`")]
+    Text {
+        /// The flag.
+        flag: String,
+        /// What is allowed.
+        range: String,
+        /// What was typed.
+        found: String,
+    },
+    /// A value outside its range.
+    #[error("`{name}` must be {range}, found {found}")]
+    OutOfRange {
+        /// The setting.
+        name: String,
+        /// What is allowed.
+        range: String,
+        /// What was given.
+        found: String,
+    },
+    /// A value that a setting cannot have.
+    #[error("cannot use {what}: {reason}")]
+    Value {
+        /// The setting, or "the settings".
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// Settings of the simulated posterior outside their ranges.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Settings of the bridge outside their ranges.
+    #[error(transparent)]
+    Bridge(#[from] BridgeError),
+    /// Knowledge about edges that a method has no use for.
+    #[error(
+        "`{method}` cannot take what is known of edges; leave it out, or choose another method"
+    )]
+    NoPriorEdges {
+        /// The method.
+        method: &'static str,
+    },
+    /// An edge of a variable that the data do not have.
+    #[error("the edge `{edge}` names `{variable}`, which the data do not have")]
+    UnknownVariable {
+        /// The edge.
+        edge: String,
+        /// The name nobody knows.
+        variable: String,
+    },
+    /// Two statements about one edge that cannot both hold.
+    #[error("the edge `{edge}` is {first} and also {second}: say one of them")]
+    Contradiction {
+        /// The edge.
+        edge: String,
+        /// What was said first.
+        first: String,
+        /// What was said later.
+        second: String,
+    },
+    /// A probability of an edge outside 0 to 1.
+    #[error(transparent)]
+    Core(#[from] driftgraph_core::CoreError),
+}
+
+/// Whose setting it is, so that the user knows what to change.
+fn other_setting(name: &str, method: &str) -> String {
+    let owners =
+        METHODS.iter().filter(|known| known.settings().iter().any(|setting| setting.name == name));
+    let owners: Vec<String> = owners.map(|known| format!("`{}`", known.name())).collect();
+    match owners.join(", ") {
+        none if none.is_empty() => format!("there is no setting `{name}`"),
+        owners => format!("`{name}` is a setting of {owners}, not of `{method}`"),
+    }
+}
+
+/// Reads a settings file: `method`, `preset` and settings by name.
+pub fn asked_in_toml(text: &str) -> Result<Asked, PlanError> {
+    let what = "the settings file";
+    let table: toml::Table = toml::from_str(text)
+        .map_err(|error| PlanError::Value { what, reason: error.to_string() })?;
+    let mut settings = to_object(&table);
+    let mut name = |key: &'static str| match settings.remove(key) {
+        None => Ok(None),
+        Some(Value::String(name)) => Ok(Some(name)),
+        Some(other) => {
+            let reason = format!("it must be a name, found {other}");
+            Err(PlanError::Value { what: key, reason })
+        }
+    };
+    let (method, preset) = (name("method")?, name("preset")?);
+    let known = |name: &String| {
+        name == bridge::NAME
+            || name == bridge::BROKEN_STEPS
+            || METHODS
+                .iter()
+                .any(|method| method.settings().iter().any(|setting| setting.name == name.as_str()))
+    };
+    match settings.keys().find(|name| !known(name)) {
+        Some(name) => Err(PlanError::UnknownSetting { name: name.clone() }),
+        None => Ok(Asked { method, preset, settings, edges: Vec::new() }),
+    }
+}
+
+impl FitPlan {
+    /// Fills in what was not asked for, and checks everything.
+    pub fn new(asked: Asked) -> Result<Self, PlanError> {
+        let method = method_of(&asked)?;
+        refuse_contradictions(&asked)?;
+        if !asked.edges.is_empty() && !method.takes().prior_edges {
+            return Err(PlanError::NoPriorEdges { method: method.name() });
+        }
+        let settings = method.resolve(&asked)?;
+        Ok(Self { method, asked, settings })
+    }
+
+    /// The plan that a name stands for: a method with its defaults, or a preset.
+    pub fn named(name: &str) -> Result<Self, PlanError> {
+        let mut asked = Asked { method: Some(name.to_owned()), ..Asked::default() };
+        if crate::find(name).is_none() {
+            asked = Asked { preset: Some(name.to_owned()), ..Asked::default() };
+        }
+        Self::new(asked)
+    }
+
+    /// The same plan with more settings.
+    pub fn with(
+        &self,
+        settings: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<Self, PlanError> {
+        let mut asked = self.asked.clone();
+        asked.settings.extend(settings);
+        Self::new(asked)
+    }
+
+    /// The method.
+    pub fn method(&self) -> &'static dyn Method {
+        self.method
+    }
+
+    /// What was asked for.
+    pub fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// All settings in effect.
+    pub fn settings(&self) -> &Map<String, Value> {
+        &self.settings
+    }
+
+    /// The settings in effect as the method's own type.
+    pub fn typed<T: serde::de::DeserializeOwned>(&self) -> Result<T, PlanError> {
+        from_value(Value::Object(self.settings.clone()), "the settings")
+    }
+
+    /// Learns from data, and says what the method does with those it cannot take as they are.
+    pub fn learn(&self, data: &SeriesSet, progress: &dyn Progress) -> Result<Learned, MethodError> {
+        let mut learned = self.method.learn(&MethodTask { data, plan: self, progress })?;
+        learned.remarks.splice(0..0, self.adjustments(data));
+        Ok(learned)
+    }
+
+    /// Sentences about data that the method cannot take as they are.
+    fn adjustments(&self, data: &SeriesSet) -> Vec<String> {
+        let takes = self.method.takes();
+        let cases = [
+            (data.n_series() > 1, "several series", takes.several_series),
+            (has_irregular_times(data), "unevenly spaced times", takes.irregular_times),
+            (data.n_missing() > 0, "missing cells", takes.missing_cells),
+        ];
+        let said = cases.into_iter().filter_map(|(there, what, handling)| match handling {
+            Handling::Instead(does) if there => {
+                Some(format!("{what}: `{}` {does}", self.method.name()))
+            }
+            _ => None,
+        });
+        said.collect()
+    }
+
+    /// Bytes that learning from these data on the current threads will need at its peak, about.
+    pub fn predicted_bytes(&self, data: &SeriesSet) -> Option<u64> {
+        self.method.predicted_bytes(self, data)
+    }
+
+    /// Where two plans differ: one line per setting, with the value of this and of the other.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let (own, other) = (self.flat(), other.flat());
+        let names: BTreeSet<&String> = own.keys().chain(other.keys()).collect();
+        let shown = |value: Option<&Value>| value.map_or("none".to_owned(), Value::to_string);
+        (names.into_iter())
+            .filter(|&name| own.get(name) != other.get(name))
+            .map(|name| {
+                format!("`{name}`: {} against {}", shown(own.get(name)), shown(other.get(name)))
+            })
+            .collect()
+    }
+
+    /// All settings in effect, nested ones with dots in their names.
+    fn flat(&self) -> Map<String, Value> {
+        let mut flat = Map::new();
+        flatten(&mut flat, "method", self.method.name().into());
+        if let Some(preset) = &self.asked.preset {
+            flatten(&mut flat, "preset", preset.as_str().into());
+        }
+        let edges = serde_json::to_value(&self.asked.edges).unwrap_or_default();
+        flatten(&mut flat, "edges", edges);
+        flatten(&mut flat, "", Value::Object(self.settings.clone()));
+        flat
+    }
+
+    /// Refuses edges of variables that the data do not have, before anything is written.
+    pub fn check_edges(&self, variables: &[String]) -> Result<(), PlanError> {
+        self.asked.edges.iter().try_for_each(|edge| positions(edge, variables).map(|_| ()))
+    }
+
+    /// The words of the command line that asks for this, after `driftgraph fit DATA`.
+    pub fn command_words(&self) -> Vec<String> {
+        let asked = &self.asked;
+        let mut words = Vec::new();
+        let is_default = self.method.name() == METHODS[0].name();
+        if asked.method.is_some() || (asked.preset.is_none() && !is_default) {
+            words.extend(["--method".to_owned(), self.method.name().to_owned()]);
+        }
+        if let Some(preset) = &asked.preset {
+            words.extend(["--preset".to_owned(), preset.clone()]);
+        }
+        for (name, value) in &asked.settings {
+            match value {
+                // Settings of the bridge may stand in a table of their own.
+                Value::Object(own) if name == bridge::NAME => {
+                    words.extend(own.iter().flat_map(|(name, value)| flag_words(name, value)));
+                }
+                Value::Array(steps) => {
+                    let steps: Vec<String> = steps.iter().map(Value::to_string).collect();
+                    words.extend([format!("--{}", crate::settings::flag(name)), steps.join(",")]);
+                }
+                value => words.extend(flag_words(name, value)),
+            }
+        }
+        let has_seed = self.method.settings().iter().any(|setting| setting.name == "seed");
+        if has_seed && !asked.settings.contains_key("seed") {
+            words.extend(["--seed".to_owned(), self.settings["seed"].to_string()]);
+        }
+        for edge in &asked.edges {
+            let pair = format!("{}->{}", edge.source, edge.target);
+            words.extend(match edge.probability {
+                0.0 => ["--forbid".to_owned(), pair],
+                1.0 => ["--require".to_owned(), pair],
+                between => ["--prior".to_owned(), format!("{pair}={between}")],
+            });
+        }
+        words
+    }
+
+    /// The whole command that learns the same from the same files.
+    pub fn command(&self, files: &[PathBuf], options: &ReadOptions) -> String {
+        let mut words = vec!["driftgraph".to_owned(), "fit".to_owned()];
+        words.extend(files.iter().map(|file| file.display().to_string()));
+        for (name, value) in options.arguments() {
+            words.push(format!("--{name}"));
+            words.extend(value);
+        }
+        words.extend(self.command_words());
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Whether gaps between rows differ by more than rounding.
+fn has_irregular_times(data: &SeriesSet) -> bool {
+    let mut gaps = data
+        .series()
+        .iter()
+        .flat_map(|series| series.times().windows(2))
+        .map(|pair| pair[1] - pair[0]);
+    let Some(first) = gaps.next() else { return false };
+    gaps.any(|gap| (gap - first).abs() > 1e-6 * first.abs())
+}
+
+/// Refuses different things said of one edge.
+fn refuse_contradictions(asked: &Asked) -> Result<(), PlanError> {
+    let said = |probability: f64| match probability {
+        0.0 => "forbidden".to_owned(),
+        1.0 => "required".to_owned(),
+        between => format!("given the probability {between}"),
+    };
+    let no_self_loops = asked.settings.get("no_self_loops") == Some(&Value::Bool(true));
+    for (idx, edge) in asked.edges.iter().enumerate() {
+        let same = |other: &&KnownEdge| other.source == edge.source && other.target == edge.target;
+        let earlier = asked.edges[..idx].iter().find(same);
+        let first = match earlier {
+            Some(earlier) if earlier.probability != edge.probability => said(earlier.probability),
+            None if no_self_loops && edge.source == edge.target && edge.probability != 0.0 => {
+                "forbidden by `--no-self-loops`".to_owned()
+            }
+            _ => continue,
+        };
+        let edge_name = format!("{} -> {}", edge.source, edge.target);
+        let second = said(edge.probability);
+        return Err(PlanError::Contradiction { edge: edge_name, first, second });
+    }
+    Ok(())
+}
+
+fn flatten(into: &mut Map<String, Value>, prefix: &str, value: Value) {
+    match value {
+        Value::Object(entries) => {
+            for (name, value) in entries {
+                let dot = if prefix.is_empty() { "" } else { "." };
+                flatten(into, &format!("{prefix}{dot}{name}"), value);
+            }
+        }
+        other => {
+            into.insert(prefix.to_owned(), other);
+        }
+    }
+}
+
+pub(crate) fn positions(edge: &KnownEdge, variables: &[String]) -> Result<[usize; 2], PlanError> {
+    let find = |name: &String| {
+        let found = variables.iter().position(|variable| variable == name);
+        found.ok_or_else(|| PlanError::UnknownVariable {
+            edge: format!("{} -> {}", edge.source, edge.target),
+            variable: name.clone(),
+        })
+    };
+    Ok([find(&edge.source)?, find(&edge.target)?])
+}
+
+pub(crate) fn to_object(settings: &impl serde::Serialize) -> Map<String, Value> {
+    match serde_json::to_value(settings) {
+        Ok(Value::Object(values)) => values,
+        _ => unreachable!("settings are a struct of plain values"),
+    }
+}
+
+pub(crate) fn from_value<T: serde::de::DeserializeOwned>(
+    value: Value,
+    what: &'static str,
+) -> Result<T, PlanError> {
+    serde_json::from_value(value)
+        .map_err(|error| PlanError::Value { what, reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("/data/a.csv"), "/data/a.csv");
+        assert_eq!(quoted("my data.csv"), "'my data.csv'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

@@ -1,0 +1,121 @@
+//! The simulated posterior of the paper, as published or on any data.
+
+use driftgraph_core::SeriesSet;
+use driftgraph_core::fitted::model::FittedModel;
+use driftgraph_core::train::fit::{Fit, fit};
+use driftgraph_core::train::memory::predicted_bytes;
+use driftgraph_core::train::preset::Preset as Published;
+use driftgraph_core::train::progress::Progress;
+use driftgraph_core::train::settings::{CheckedSettings, FitSettings, Range, SETTINGS, Setting};
+use driftgraph_data::record::{Asked, TrainingRecord};
+use serde_json::{Map, Value};
+
+use crate::bridge::BROKEN_STEPS;
+use crate::method::{Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::plan::{FitPlan, PlanError, from_value, to_object};
+
+/// The paper's: paths are simulated, and learned by gradients through them.
+pub(crate) struct Simulated;
+
+impl Method for Simulated {
+    fn name(&self) -> &'static str {
+        Published::Simulated.name()
+    }
+
+    fn description(&self) -> &'static str {
+        "SCOTCH with the paper's posterior: paths are simulated, and learned by gradients through them"
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        // Edges are given by name, one by one.
+        SETTINGS.iter().filter(|setting| setting.range != Range::Edges).copied().collect()
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        let of = |preset: Published| Preset {
+            name: preset.name(),
+            meaning: preset.meaning(),
+            settings: to_object(&preset.settings()),
+        };
+        Published::ALL.map(of).to_vec()
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::ALL
+    }
+
+    fn is_fast(&self) -> bool {
+        false
+    }
+
+    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+        let mut settings = to_object(settings(asked)?.get());
+        // What is known of edges stands beside the settings.
+        settings.remove("edge_priors");
+        Ok(settings)
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        predicted_bytes(data, &settings(plan.asked()).ok()?, rayon::current_num_threads()).ok()
+    }
+
+    fn last_step(&self, plan: &FitPlan, _: &dyn Progress) -> Option<u64> {
+        settings(plan.asked()).ok().map(|settings| settings.steps)
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        let fit = fit(task.data, &settings(task.plan.asked())?, task.progress)?;
+        let divergence = fit.divergence();
+        if let (Some(divergence), None) = (divergence, fit.last_terms()) {
+            return Err(divergence.into());
+        }
+        let (remarks, training) = (remarks(&fit), training_record(&fit));
+        let model = FittedModel::from_fit(fit, task.data);
+        let edges = model.edges();
+        Ok(Learned { model: Some(model), training, remarks, divergence, ..Learned::edges(edges) })
+    }
+}
+
+/// The preset's settings with what was asked for.
+fn settings(asked: &Asked) -> Result<CheckedSettings, PlanError> {
+    let preset: Published = asked.preset.as_deref().map_or(Ok(Published::Simulated), str::parse)?;
+    let mut values = to_object(&preset.settings());
+    for (name, value) in &asked.settings {
+        let known = name == BROKEN_STEPS || SETTINGS.iter().any(|setting| setting.name == name);
+        if !known {
+            let (name, method) = (name.clone(), Simulated.name());
+            return Err(PlanError::OtherSetting { name, method });
+        }
+        values.insert(name.clone(), value.clone());
+    }
+    let mut settings: FitSettings = from_value(Value::Object(values), "the settings")?;
+    settings.edge_priors.extend(asked.edges.iter().cloned());
+    Ok(settings.check()?)
+}
+
+fn remarks(fit: &Fit) -> Vec<String> {
+    let counters = fit.counters();
+    let mut remarks = Vec::new();
+    if let Some(terms) = fit.last_terms() {
+        remarks.push(format!("ELBO {:.1} after {} steps", terms.elbo(), counters.steps));
+    }
+    if counters.rollbacks > 0 {
+        let n_undone = counters.rollbacks;
+        remarks.push(format!("warning: {n_undone} steps were not finite and were undone"));
+    }
+    if counters.floor_hits > 0 {
+        let n_hits = counters.floor_hits;
+        remarks.push(format!("warning: the diffusion was at its floor {n_hits} times"));
+    }
+    remarks
+}
+
+fn training_record(fit: &Fit) -> TrainingRecord {
+    TrainingRecord {
+        seed: Some(fit.settings().seed),
+        elbo: fit.last_terms().map(|terms| terms.elbo()),
+        noise_scales: Some(fit.noise_scales()),
+        counters: Some(fit.counters()),
+        ..TrainingRecord::default()
+    }
+}

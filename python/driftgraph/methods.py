@@ -1,0 +1,119 @@
+"""Every method of the library as an estimator with the manners of :class:`driftgraph.Scotch`.
+
+The classes are made from the library's registry: `Ridge`, `Var`, `PartialCorrelation` and whatever else
+:func:`names` lists. Their keywords are the settings of the method, with the library's own defaults.
+
+>>> from driftgraph import methods, systems
+>>> data = systems.linear(variables=3, n_series=6, n_points=30, seed=1)
+>>> methods.Ridge(progress=False).fit(data).edge_scores_.shape
+(3, 3)
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from ._edges import known_edges
+from .errors import SettingsError
+from .estimator import Estimator
+
+# Name, description, presets and settings of every method.
+_METHODS = {row[0]: row for row in _native.methods()}
+
+# Settings that say how a fit is run, and what is known of edges.
+_RUNNING: dict[str, Any] = {
+    "preset": None,
+    "forbidden_edges": None,
+    "required_edges": None,
+    "edge_prior": None,
+    "threads": None,
+    "time_budget": None,
+    "log_every": 10,
+    "progress": "auto",
+}
+
+
+def names() -> list[str]:
+    """Names of all methods, the default first."""
+    return list(_METHODS)
+
+
+class MethodEstimator(Estimator):
+    """A method of the library; its subclasses are made from the registry."""
+
+    method: str = ""
+
+    def __init__(self, **settings: Any) -> None:
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            setattr(self, name, settings.pop(name, parameter.default))
+        if settings:
+            raise SettingsError(f"`{self.method}` has no setting `{next(iter(settings))}`")
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return list(inspect.signature(cls).parameters)
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        values = self.get_params().items()
+        changed = [f"{name}={value!r}" for name, value in values if value is not defaults[name].default]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _asked(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in self._parameter_names() if name not in _RUNNING}
+        settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+        settings = {name: value for name, value in settings.items() if value is not None}
+        running = {name: getattr(self, name) for name in _RUNNING}
+        edges = known_edges(running["forbidden_edges"], running["required_edges"], running["edge_prior"])
+        return {"method": self.method, "preset": running["preset"], "settings": settings, "edges": edges}
+
+    @classmethod
+    def _settings_of(cls, file: Path) -> dict[str, Any]:
+        if not file.exists():
+            return {}
+        asked = json.loads(file.read_text(encoding="utf-8"))["asked"]
+        known = set(cls._parameter_names())
+        return {name: value for name, value in asked["settings"].items() if name in known}
+
+
+def _estimator(name: str) -> type[MethodEstimator]:
+    """The class of a method: its name in capitals, its settings as keywords."""
+    _, description, presets, settings = _METHODS[name]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(row[0], keyword, default=None) for row in settings]
+    parameters += [inspect.Parameter(running, keyword, default=value) for running, value in _RUNNING.items()]
+    lines = [f"{description[0].upper()}{description[1:]}.", "", "Parameters", "----------"]
+    for setting, _, default, text, meaning in settings:
+        lines.append(f"{setting} : default {default}")
+        sentence = f"{meaning[0].upper()}{meaning[1:]}. {text[0].upper()}{text[1:]}."
+        lines += textwrap.wrap(sentence, 100, initial_indent="    ", subsequent_indent="    ")
+    if presets:
+        lines += ["preset : str", f"    One of {', '.join(presets)}."]
+    title = "".join(word.capitalize() for word in name.split("-"))
+    attributes = {
+        "method": name,
+        "__doc__": "\n".join(lines),
+        "__module__": __name__,
+        "__signature__": inspect.Signature(parameters),
+    }
+    return type(title, (MethodEstimator,), attributes)
+
+
+#: Estimators by the name of their method.
+ESTIMATORS: dict[str, type[MethodEstimator]] = {name: _estimator(name) for name in _METHODS}
+
+globals().update({estimator.__name__: estimator for estimator in ESTIMATORS.values()})
+
+__all__ = ["ESTIMATORS", "MethodEstimator", "names"]
+__all__ += [estimator.__name__ for estimator in ESTIMATORS.values()]
+
+
+def __getattr__(name: str) -> type[MethodEstimator]:
+    raise AttributeError(f"there is no method `{name}`; there are {', '.join(sorted(__all__[3:]))}")
