@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import _native
 from ._optional import need
 from ._tables import Columns, Floats, Parts, counted_times, groups, sorted_series
 from .errors import DataError
@@ -18,20 +19,56 @@ if TYPE_CHECKING:
     import xarray
 
 
-def pandas_columns(df: pandas.DataFrame, time: str | None) -> Columns:
-    """The columns of a frame; what its index holds becomes columns too. A Series is a frame of one column."""
+def pandas_columns(
+    df: pandas.DataFrame, time: str | None, series: str | None
+) -> tuple[Columns, str | None, str | None]:
+    """The columns of a frame with those of time and series; what its index holds becomes columns too.
+
+    A Series is a frame of one column. An index of two levels is series and time, whatever they are called.
+    """
     if hasattr(df, "to_frame") and not hasattr(df, "columns"):
         df = df.to_frame(name=df.name if df.name is not None else "x1")
-    if any(name is not None for name in df.index.names):
+    if df.index.nlevels == 2:
+        df, time, series = _two_levels(df, time, series)
+    elif any(name is not None for name in df.index.names):
+        time = time or (str(df.index.name) if _is_dated(df.index) else None)
         df = df.reset_index()
-    elif df.index.dtype.kind in "Mm" and time is None:
+    elif _is_dated(df.index) and time is None:
         df = df.rename_axis("time").reset_index()
     names = [str(name) for name in df.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"two columns are called `{twice}`", variable=twice)
     columns = {name: _pandas_column(df.iloc[:, idx]) for idx, name in enumerate(names)}
-    return Columns(names, columns)
+    return Columns(names, columns), time, series
+
+
+def _is_dated(index: Any) -> bool:
+    """Whether an index, or a level of one, holds dates, periods or lengths of time."""
+    return index.dtype.kind in "Mm" or hasattr(index.dtype, "freq")
+
+
+def _two_levels(
+    df: pandas.DataFrame, time: str | None, series: str | None
+) -> tuple[pandas.DataFrame, str | None, str | None]:
+    """A frame whose index has two levels, and which of them are time and series."""
+    levels = [str(name) if name is not None else usual for name, usual in zip(df.index.names, ("series", "time"))]
+    if None in df.index.names and _is_dated(df.index.levels[0]) and not _is_dated(df.index.levels[1]):
+        levels.reverse()
+    df = df.rename_axis(levels).reset_index()
+    if time is None and series is None:
+        # The level with dates or a usual name of times is the time; else the second, as pandas users nest them.
+        dated = [_is_time(df[name], name) for name in levels]
+        time, series = (levels[0], levels[1]) if dated == [True, False] else (levels[1], levels[0])
+    elif time in levels and series is None:
+        series = next(name for name in levels if name != time)
+    elif series in levels and time is None:
+        time = next(name for name in levels if name != series)
+    return df, time, series
+
+
+def _is_time(column: Any, name: str) -> bool:
+    return column.dtype.kind in "Mm" or hasattr(column.dtype, "freq") or _native.key_columns([name])[0] == name
 
 
 def from_arrays(
@@ -164,6 +201,10 @@ def from_xarray(
 def _pandas_column(column: Any) -> NDArray[Any]:
     """A pandas column as a numpy array; nullable numbers get NaN, dates lose their zone in UTC."""
     dtype = column.dtype
+    if hasattr(dtype, "freq"):
+        # Periods by their start: a quarter is its first day.
+        column = column.dt.to_timestamp()
+        dtype = column.dtype
     if getattr(dtype, "tz", None) is not None:
         return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
     if dtype.kind in "fiub" and not isinstance(dtype, np.dtype):

@@ -59,8 +59,9 @@ def numbers(column: NDArray[Any], name: str) -> Floats:
 
 def counted_times(column: NDArray[Any]) -> tuple[Floats, str, str | None]:
     """Times as numbers, their unit, and the instant of time 0 for dates."""
-    if column.dtype.kind == "O" and len(column) and hasattr(column[0], "isoformat"):
-        column = np.array([_instant(cell) for cell in column], dtype="datetime64[ns]")
+    if column.dtype.kind == "O" and len(column):
+        dates = instants(column)
+        column = column if dates is None else dates
     if column.dtype.kind == "M":
         if np.isnat(column).any():
             raise DataError(f"a time is missing in row {int(np.isnat(column).argmax())}")
@@ -75,13 +76,23 @@ def counted_times(column: NDArray[Any]) -> tuple[Floats, str, str | None]:
     return times, "given", None
 
 
+def instants(cells: Any) -> NDArray[Any] | None:
+    """Dates of Python, numpy or pandas (periods by their start) in UTC; ``None`` where the first is no date."""
+    first = cells[0]
+    if not (isinstance(first, np.datetime64) or hasattr(first, "isoformat") or hasattr(first, "start_time")):
+        return None
+    return np.array([_instant(cell) for cell in cells], dtype="datetime64[ns]")
+
+
 def _instant(cell: Any) -> Any:
-    """A Python date or time without its zone, in UTC, as numpy wants it."""
+    """A date or time without its zone, in UTC, as numpy wants it."""
     import datetime
 
+    if hasattr(cell, "start_time"):
+        cell = cell.start_time
     if getattr(cell, "tzinfo", None) is not None:
         cell = cell.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    return np.datetime64(cell)
+    return cell.to_datetime64() if hasattr(cell, "to_datetime64") else np.datetime64(cell, "ns")
 
 
 def from_columns(

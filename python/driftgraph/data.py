@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _native
+from ._clock import Clock
 from ._optional import comes_from, need
 from ._sources import (
     from_anndata,
@@ -87,6 +88,8 @@ class Dataset:
         """A data set of whatever ``X`` is; what it is already comes back as it is."""
         if isinstance(X, Dataset):
             return X
+        if isinstance(X, (list, tuple)) and X and all(isinstance(one, Dataset) for one in X):
+            return cls._joined(X)
         if isinstance(X, (str, os.PathLike)):
             return cls.from_file(X, time=times, series=series)
         if comes_from(X, "pandas"):
@@ -115,7 +118,8 @@ class Dataset:
         """A pandas frame, wide (a column per variable) or long (``variable`` and ``value`` columns).
 
         ``time`` and ``series`` name columns or index levels; without them the usual names are
-        looked for (``time``, ``date``, ``t``; ``series``, ``subject``, ``id``). Times are numbers or dates.
+        looked for (``time``, ``date``, ``t``; ``series``, ``subject``, ``id``). Times are numbers, dates or
+        periods, also as the index; an index of two levels is (series, time).
         ``duplicates`` says what to do with several rows of one series and time: ``error``, ``mean``,
         ``first`` or ``last``.
 
@@ -124,7 +128,7 @@ class Dataset:
         >>> Dataset.from_pandas(df).observed[0].tolist()
         [[True, True], [False, True], [True, True]]
         """
-        frame = pandas_columns(df, time)
+        frame, time, series = pandas_columns(df, time, series)
         return cls._of(from_columns(frame, time, series, variables, duplicates, long))
 
     @classmethod
@@ -324,6 +328,11 @@ class Dataset:
         return int(sum(np.isnan(own).sum() for own in self.values))
 
     @property
+    def clock(self) -> Clock:
+        """What the numbers of ``times`` mean."""
+        return Clock(self.time_unit, self.time_origin)
+
+    @property
     def observed(self) -> list[NDArray[np.bool_]]:
         """A mask per series, True = observed."""
         return [~np.isnan(own) for own in self.values]
@@ -335,6 +344,32 @@ class Dataset:
 
     def __len__(self) -> int:
         return self.n_series
+
+    def __getitem__(self, which: Any) -> Dataset:
+        """Some of the series: by number or name, a slice, or a list of either; arrays are shared."""
+        if isinstance(which, (str, int, np.integer)):
+            return self.select([which])  # type: ignore[list-item]
+        if isinstance(which, slice):
+            return self.select(range(*which.indices(len(self))))
+        chosen = np.asarray(which)
+        return self.select(np.flatnonzero(chosen).tolist() if chosen.dtype == bool else chosen.tolist())
+
+    @classmethod
+    def _joined(cls, parts: Sequence[Dataset]) -> Dataset:
+        """The series of several data sets over the same variables."""
+        first = parts[0]
+        for other in parts:
+            if other.variables != first.variables:
+                raise DataError(f"data sets of different variables: {first.variables} and {other.variables}")
+        return cls(
+            first.variables,
+            [name for part in parts for name in part.names],
+            [part.clock.in_unit_of(first.clock, own) for part in parts for own in part.times],
+            [own for part in parts for own in part.values],
+            time_unit=first.time_unit,
+            time_origin=first.time_origin,
+            truth=first.truth,
+        )
 
     def __iter__(self) -> Iterator[tuple[str, Floats, Floats]]:
         """Name, times and values of each series."""
@@ -383,6 +418,15 @@ class Dataset:
             variables, self.names, self.times, values, time_unit=self.time_unit, time_origin=self.time_origin
         )
 
+    def _counted_by(self, clock: Clock) -> Dataset:
+        """The same data with times in the unit of another clock, where both have dates."""
+        if not (self.clock.is_dated and clock.is_dated) or self.clock == clock:
+            return self
+        times = [self.clock.in_unit_of(clock, own) for own in self.times]
+        return Dataset(
+            self.variables, self.names, times, self.values, time_unit=clock.unit, time_origin=clock.origin
+        )
+
     def _position(self, series: str | int) -> int:
         if isinstance(series, str):
             if series not in self.names:
@@ -391,10 +435,10 @@ class Dataset:
         return int(series)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A wide frame ``series, time, <variables>``."""
+        """A wide frame ``series, time, <variables>``, with dates where times are dates."""
         pd = need("pandas", "a frame")
         frame = pd.DataFrame(np.concatenate(self.values), columns=self.variables)
-        frame.insert(0, "time", np.concatenate(self.times))
+        frame.insert(0, "time", self.clock.dates(np.concatenate(self.times)))
         frame.insert(0, "series", np.repeat(self.names, [len(own) for own in self.times]))
         return frame  # type: ignore[no-any-return]
 
@@ -404,7 +448,7 @@ class Dataset:
         matrix = np.concatenate(self.values)
         columns: dict[str, Any] = {
             "series": np.repeat(self.names, [len(own) for own in self.times]),
-            "time": np.concatenate(self.times),
+            "time": self.clock.dates(np.concatenate(self.times)),
         }
         columns.update({name: matrix[:, idx] for idx, name in enumerate(self.variables)})
         return pl.DataFrame(columns).with_columns(pl.col(self.variables).fill_nan(None))  # type: ignore[no-any-return]

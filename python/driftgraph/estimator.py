@@ -16,6 +16,7 @@ import numpy as np
 from . import _native
 from ._edges import known_edges
 from ._folder import RunFolder
+from ._optional import need
 from ._progress import reporter
 from ._settings import SETTINGS, ScotchSettings
 from .data import Dataset
@@ -66,6 +67,15 @@ class Estimator(Fitted):
     def clone(self: Self) -> Self:
         """An unfitted estimator with the same settings."""
         return type(self)(**self.get_params())
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: no targets, series or rows as samples, holes as ``NaN``."""
+        utils = need("sklearn.utils", "scikit-learn's tools")
+        return utils.Tags(
+            estimator_type=None,
+            target_tags=utils.TargetTags(required=False),
+            input_tags=utils.InputTags(two_d_array=True, three_d_array=True, allow_nan=True),
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _native, plots
+from ._clock import Clock
 from ._folder import RunFolder
 from ._optional import need
 from .data import Dataset
@@ -78,15 +79,36 @@ class Fitted:
         """The run folder; temporary until :meth:`save`."""
         return self._fitted_folder().path
 
+    @property
+    def clock(self) -> Clock:
+        """What the numbers on the time axis of the fit mean."""
+        self._fitted()
+        axis = self.run_["data"]["time"]
+        return Clock(axis["unit"], axis.get("origin"))
+
     # ------------------------------------------------------------------ the graph
 
     def edges(self, threshold: float = 0.0) -> pandas.DataFrame:
-        """Edges of at least this probability, most probable first, with sign, effect and strength."""
+        """Edges of at least this probability, most probable first.
+
+        ``sign``, ``effect``, ``strength`` and the 90 % interval ``effect_low`` to ``effect_high`` are those of the
+        part that carries the edge, which ``kind`` names: ``lagged``, ``within-step`` or ``both``. A link within a
+        step without a direction has two rows, with ``direction`` = ``"either"``; :meth:`links` has one.
+        """
         pd = need("pandas", "a table of edges")
-        frame = pd.DataFrame(self._fitted().edges())
+        frame = pd.DataFrame(self._fitted().edges()).drop(columns="mirrored")
         if "probability" not in frame:
             return frame
         return frame[frame["probability"] >= threshold].reset_index(drop=True)  # type: ignore[no-any-return]
+
+    def links(self, threshold: float = 0.5) -> pandas.DataFrame:
+        """As :meth:`edges`, with every link that has no direction once."""
+        pd = need("pandas", "a table of edges")
+        frame = pd.DataFrame(self._fitted().edges())
+        keep = ~frame.pop("mirrored")
+        if "probability" in frame:
+            keep &= frame["probability"] >= threshold
+        return frame[keep].reset_index(drop=True)  # type: ignore[no-any-return]
 
     def feedback_loops(self, threshold: float = 0.5) -> list[list[str]]:
         """Groups of variables that all reach each other."""
@@ -101,43 +123,48 @@ class Fitted:
         return self._fitted().sample_graphs(n_graphs, seed, kind)
 
     def to_networkx(self, threshold: float = 0.5) -> networkx.DiGraph:
-        """A directed graph whose edges carry everything that is known of them."""
+        """A directed graph whose edges carry everything that is known of them.
+
+        A link without a direction is one edge with ``direction`` = ``"either"``.
+        """
         nx = need("networkx", "a networkx graph")
         graph = nx.DiGraph()
         graph.add_nodes_from(self._fitted().variables)
         columns = self._fitted().edges()
-        for row in range(len(columns["source"])):
+        for row in np.flatnonzero(~columns.pop("mirrored")):
             attributes = {name: _plain(column[row]) for name, column in columns.items()}
             if attributes["probability"] >= threshold:
                 graph.add_edge(attributes.pop("source"), attributes.pop("target"), **attributes)
         return graph
 
     def to_tigramite(self, threshold: float = 0.5) -> dict[str, Any]:
-        """``graph``, ``val_matrix`` and ``var_names`` for tigramite's plots.
+        """``graph``, ``val_matrix``, ``p_matrix``, ``var_names`` and ``lags`` for tigramite's plots.
 
         Arrays are ``[source, target, lag]``: lag 1 holds edges into drift or noise, lag 0 those within a
-        step, where the model has any. ``val_matrix`` holds probabilities.
+        step, where the model has any; ``lags`` says how long each is, in the data's unit of time. Values are
+        signed: what a deviation of the source does to the target over a step, in deviations of the target.
+        ``p_matrix`` is one minus the probability.
         """
-        columns = self._fitted().edges()
-        names = self._fitted().variables
-        n = len(names)
-        values = np.zeros((n, n, 2))
+        model = self._fitted()
+        names, columns = model.variables, model.edges()
+        n, step = len(names), model.step_size
+        values, absent = np.zeros((n, n, 2)), np.ones((n, n, 2))
         position = {name: idx for idx, name in enumerate(names)}
-        source = [position[name] for name in columns["source"]]
-        target = [position[name] for name in columns["target"]]
-        values[source, target, 1] = columns["probability_lagged"]
-        if "probability_instantaneous" in columns:
-            values[source, target, 0] = columns["probability_instantaneous"]
-            values[np.arange(n), np.arange(n), 0] = 0.0
+        ends = tuple([position[name] for name in columns[end]] for end in ("source", "target"))
+        within = "effect_within_step" in columns
+        scales = np.array(model.scales)
+        per_deviation = scales[ends[0]] / scales[ends[1]]
+        lagged = columns["effect_lagged"] if within else columns["effect"]
+        values[(*ends, 1)] = lagged * per_deviation * step
+        absent[(*ends, 1)] = 1.0 - columns["probability_lagged"]
         graph = np.full((n, n, 2), "", dtype="<U3")
-        graph[..., 1][values[..., 1] >= threshold] = "-->"
-        within = values[..., 0] >= threshold
-        graph[..., 0][within & ~within.T] = "-->"
-        graph[..., 0][within.T & ~within] = "<--"
-        graph[..., 0][within & within.T] = "o-o"
-        # Within a step tigramite wants the same value both ways.
-        values[..., 0] = np.maximum(values[..., 0], values[..., 0].T)
-        return {"graph": graph, "val_matrix": values, "var_names": names}
+        graph[..., 1][absent[..., 1] <= 1.0 - threshold] = "-->"
+        if within:
+            values[(*ends, 0)] = columns["effect_within_step"] * per_deviation
+            absent[(*ends, 0)] = 1.0 - columns["probability_within_step"]
+            _within_step(graph[..., 0], values[..., 0], absent[..., 0], threshold, model.tells_direction)
+        lags = np.array([0.0, step])
+        return {"graph": graph, "val_matrix": values, "p_matrix": absent, "var_names": names, "lags": lags}
 
     def to_graph_text(self, format: str = "dot", threshold: float = 0.5) -> str:
         """Edges for other programs: csv, matrix, dot, graphml, gexf, cytoscape or json."""
@@ -149,18 +176,19 @@ class Fitted:
         self,
         n_paths: int = 1000,
         *,
-        horizon: float | None = None,
-        every: float | None = None,
-        times: ArrayLike | None = None,
+        horizon: Any = None,
+        every: Any = None,
+        times: Any = None,
         start: Any = None,
-        start_time: float | None = None,
+        start_time: Any = None,
         threshold: float | None = None,
-        step_size: float | None = None,
+        step_size: Any = None,
         scheme: str = "euler-maruyama",
         seed: int = 0,
     ) -> Paths:
         """New paths of the learned process, each under a graph of its own.
 
+        Where the data have dates, times may be dates of any kind and lengths of time ``"90d"`` or timedeltas.
         They start in the learned initial law; ``start`` may be ``{variable: value}``, one value per
         variable, the name of a series, or ``(name, time)``. ``threshold`` puts all paths under the one
         graph of edges of at least this probability.
@@ -169,54 +197,57 @@ class Fitted:
             n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed
         )
         answer = self._fitted().simulate(request)
-        return Paths(self._fitted().variables, answer["times"], answer["values"])
+        return Paths(self._fitted().variables, answer["times"], answer["values"], self.clock)
 
     def forecast(
         self,
-        horizon: float | None = None,
+        horizon: Any = None,
         *,
-        every: float | None = None,
-        times: ArrayLike | None = None,
+        every: Any = None,
+        times: Any = None,
         n_paths: int = 1000,
         threshold: float | None = None,
-        step_size: float | None = None,
+        step_size: Any = None,
         scheme: str = "euler-maruyama",
         seed: int = 0,
     ) -> SeriesBands:
-        """Futures of every series of the fit, with bands of what would be measured."""
+        """Futures of every series of the fit, with bands of what would be measured.
+
+        Where the data have dates, ``horizon`` may be ``"90d"`` or a timedelta, and ``times`` dates of any kind.
+        """
         request = self._request(n_paths, horizon, every, times, None, None, threshold, step_size, scheme, seed)
         answers = self._fitted().forecast(request)
         if not answers:
             raise QuestionError("none of the times lies after the end of a series")
-        return SeriesBands(self._fitted().variables, answers)
+        return SeriesBands(self._fitted().variables, answers, self.clock)
 
-    def impute(self, times: ArrayLike | None = None, *, n_samples: int = 200, seed: int = 0) -> SeriesBands:
+    def impute(self, times: Any = None, *, n_samples: int = 200, seed: int = 0) -> SeriesBands:
         """Hidden states at the rows of the data, or at any times inside the series.
 
         ``impute().filled()`` is the data set with its holes filled.
         """
-        asked = None if times is None else [float(time) for time in np.ravel(times)]
+        asked = None if times is None else self.clock.numbers(times)
         answers = self._fitted().impute(asked, n_samples, seed)
-        return SeriesBands(self._fitted().variables, answers)
+        return SeriesBands(self._fitted().variables, answers, self.clock)
 
     def intervene(
         self,
         do: str | Sequence[str] | Mapping[str, Any],
         *,
-        horizon: float | None = None,
-        every: float | None = None,
-        times: ArrayLike | None = None,
+        horizon: Any = None,
+        every: Any = None,
+        times: Any = None,
         start: Any = None,
-        start_time: float | None = None,
+        start_time: Any = None,
         n_paths: int = 1000,
         threshold: float | None = None,
-        step_size: float | None = None,
+        step_size: Any = None,
         scheme: str = "euler-maruyama",
         seed: int = 0,
     ) -> Effect:
         """What happens under interventions, against the same paths left alone.
 
-        ``do`` is a text such as ``"x2 = 0.5 @ 10..20"``, ``"drift(x4) += 0.3"`` or ``"clip(x1; 0, 3)"``, several of
+        ``do`` is a text such as ``"x2 = 0.5 @ 10..20"`` (or ``"@ 2000-01-01..2002-01-01"`` for dated data), ``"drift(x4) += 0.3"`` or ``"clip(x1; 0, 3)"``, several of
         them, or ``{"x2": 0.5}``. A variable that cannot be reached does not change in any digit.
         """
         if isinstance(do, str):
@@ -232,7 +263,7 @@ class Fitted:
         answer = model.intervene(texts, request)
         for text in answer["idle"]:
             warnings.warn(f"`{text}` lies outside the simulated times and does nothing", stacklevel=2)
-        return Effect._of(model.variables, texts, answer, model.time_label)
+        return Effect._of(model.variables, texts, answer, self.clock, model.time_label)
 
     def score(self, X: Any, times: Any = None, series: Any = None) -> float:
         """Mean log likelihood per cell of series that the fit has not seen, in nats; larger is better.
@@ -249,7 +280,7 @@ class Fitted:
         data = Dataset.from_any(X, times, series, names=model.variables)
         if sorted(data.variables) != sorted(model.variables):
             raise DataError(f"the data have the variables {data.variables}, the model has {model.variables}")
-        data = data._with_columns(model.variables)
+        data = data._with_columns(model.variables)._counted_by(self.clock)
         found = model.log_likelihoods(data._to_native())
         return [{"series": name, "log_likelihood": log, "n_cells": cells} for name, log, cells in found]
 
@@ -265,27 +296,28 @@ class Fitted:
     def _request(
         self,
         n_paths: int,
-        horizon: float | None,
-        every: float | None,
-        times: ArrayLike | None,
+        horizon: Any,
+        every: Any,
+        times: Any,
         start: Any,
-        start_time: float | None,
+        start_time: Any,
         threshold: float | None,
-        step_size: float | None,
+        step_size: Any,
         scheme: str,
         seed: int,
     ) -> dict[str, Any]:
-        values, series = _start(start, self._fitted().variables)
+        clock = self.clock
+        values, series = _start(start, self._fitted().variables, clock)
         return {
             "n_paths": n_paths,
-            "times": None if times is None else [float(time) for time in np.ravel(times)],
-            "start_time": start_time,
-            "horizon": horizon,
-            "every": every,
+            "times": None if times is None else clock.numbers(times),
+            "start_time": None if start_time is None else clock.number(start_time),
+            "horizon": clock.span(horizon),
+            "every": clock.span(every),
             "start_values": values,
             "start_series": series,
             "threshold": threshold,
-            "step_size": step_size,
+            "step_size": clock.span(step_size),
             "scheme": scheme,
             "seed": seed,
         }
@@ -308,10 +340,14 @@ class Fitted:
             + {True: ", converged", False: ", not converged", None: ""}[self.converged_],
             f"{self.run_['expected_edges']:.1f} edges expected; the strongest:",
         ]
-        for row in range(min(top, len(columns["source"]))):
+        for row in np.flatnonzero(~columns["mirrored"])[:top]:
+            arrow = "--" if "direction" in columns and columns["direction"][row] == "either" else "->"
+            kind = columns["kind"][row] if "kind" in columns else "lagged"
+            kind = "" if kind == "lagged" else f"  ({kind})"
             lines.append(
-                f"  {columns['source'][row]:>{width}} -> {columns['target'][row]:<{width}}  "
-                f"{columns['probability'][row]:.3f}  {columns['sign'][row]:>5}  effect {columns['effect'][row]:+.4g}"
+                f"  {columns['source'][row]:>{width}} {arrow} {columns['target'][row]:<{width}}  "
+                f"{columns['probability'][row]:.3f}  {columns['sign'][row]:>5}  "
+                f"effect {columns['effect'][row]:+.4g}{_interval(columns, row)}{kind}"
             )
         for group in model.feedback_loops(0.5):
             lines.append("feedback loop: " + ", ".join(group))
@@ -338,14 +374,18 @@ class Fitted:
         target.write_text(page, encoding="utf-8")
         return target
 
-    def _signs(self) -> NDArray[np.int8]:
-        model = self._fitted()
-        columns = model.edges()
-        position = {name: idx for idx, name in enumerate(model.variables)}
-        signs = np.zeros((len(position), len(position)), dtype=np.int8)
-        for source, target, sign in zip(columns["source"], columns["target"], columns["sign"]):
-            signs[position[source], position[target]] = {"+": 1, "-": -1}.get(sign, 0)
-        return signs
+    def _picture(self) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.bool_]]:
+        """What a picture shows: probabilities (a link without a direction once), signs, and which have no direction."""
+        names, columns = self._fitted().variables, self._fitted().edges()
+        position = {name: idx for idx, name in enumerate(names)}
+        shape = (len(names), len(names))
+        drawn, signs, undirected = np.zeros(shape), np.zeros(shape, dtype=np.int8), np.zeros(shape, dtype=bool)
+        for row in np.flatnonzero(~columns["mirrored"]):
+            edge = position[columns["source"][row]], position[columns["target"][row]]
+            drawn[edge] = self.edge_probabilities_[edge]
+            signs[edge] = {"+": 1, "-": -1}.get(columns["sign"][row], 0) if "sign" in columns else 0
+            undirected[edge] = "direction" in columns and columns["direction"][row] == "either"
+        return drawn, signs, undirected
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "_model"):
@@ -355,14 +395,15 @@ class Fitted:
         text = f"<pre>{html.escape(self.summary(5))}</pre>"
         if len(names) > 200:
             return text
-        picture = _native.graph_picture(names, np.asarray(self.edge_probabilities_), self._signs(), title)
+        drawn, signs, undirected = self._picture()
+        picture = _native.graph_picture(names, drawn, signs, title, undirected=undirected)
         return f'<div style="max-width:640px">{picture}</div>{text}'
 
     def plot_graph(self, threshold: float = 0.5, *, ax: Axes | None = None, title: str | None = None) -> Axes:
         """Probable edges as arrows: width is probability, colour is sign."""
         names = self._fitted().variables
-        matrix = np.asarray(self.edge_probabilities_)
-        return plots.plot_graph(matrix, names, self._signs(), threshold=threshold, ax=ax, title=title)
+        drawn, signs, undirected = self._picture()
+        return plots.plot_graph(drawn, names, signs, threshold=threshold, undirected=undirected, ax=ax, title=title)
 
     def plot_matrix(
         self, *, truth: ArrayLike | None = None, ax: Axes | None = None, title: str | None = None
@@ -417,26 +458,51 @@ class Fitted:
         return plots.plot_effect(effect, variables)
 
 
+def _within_step(
+    graph: NDArray[Any], values: NDArray[np.float64], absent: NDArray[np.float64], threshold: float, directed: bool
+) -> None:
+    """Marks of links within a step, and the one value that tigramite wants for both ways."""
+    np.fill_diagonal(values, 0.0)
+    np.fill_diagonal(absent, 1.0)
+    there = absent <= 1.0 - threshold
+    graph[there & ~there.T] = "-->"
+    graph[there.T & ~there] = "<--"
+    graph[there & there.T] = "o-o" if not directed else "x-x"
+    # The better supported way, the stronger one where both are as sure; tigramite has one value for both.
+    first = (absent < absent.T) | ((absent == absent.T) & (np.abs(values) >= np.abs(values.T)))
+    values[:] = np.where(first, values, values.T)
+    absent[:] = np.minimum(absent, absent.T)
+
+
 def _log(file: Path) -> list[dict[str, Any]]:
     if not file.exists():
         return []
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
 
 
-def _start(start: Any, names: list[str]) -> tuple[list[tuple[str, float]] | None, tuple[str, float | None] | None]:
+def _start(
+    start: Any, names: list[str], clock: Clock
+) -> tuple[list[tuple[str, float]] | None, tuple[str, float | None] | None]:
     """Given values, or a series with a time."""
     if start is None:
         return None, None
     if isinstance(start, str):
         return None, (start, None)
     if isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], str):
-        return None, (start[0], None if start[1] is None else float(start[1]))
+        return None, (start[0], None if start[1] is None else clock.number(start[1]))
     if isinstance(start, Mapping):
         return [(str(name), float(value)) for name, value in start.items()], None
     values = np.ravel(start)
     if len(values) != len(names):
         raise QuestionError(f"`start` needs {len(names)} values, found {len(values)}")
     return [(name, float(value)) for name, value in zip(names, values)], None
+
+
+def _interval(columns: Mapping[str, Any], row: int) -> str:
+    """The 90 % interval of an effect, where the model has any."""
+    if "effect_low" not in columns:
+        return ""
+    return f" [{columns['effect_low'][row]:+.3g}, {columns['effect_high'][row]:+.3g}]"
 
 
 def _plain(value: Any) -> Any:

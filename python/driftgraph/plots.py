@@ -36,10 +36,14 @@ def plot_graph(
     signs: NDArray[np.int8] | None = None,
     *,
     threshold: float = 0.5,
+    undirected: NDArray[np.bool_] | None = None,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Probable edges as arrows on a circle: width is probability, colour is the sign of the effect."""
+    """Probable edges as arrows on a circle: width is probability, colour is the sign of the effect.
+
+    Edges that are ``undirected`` have no head.
+    """
     plt = _pyplot()
     n = len(names)
     if ax is None:
@@ -57,7 +61,8 @@ def plot_graph(
         sign = 0 if signs is None else int(signs[source, target])
         used.add(sign)
         width = 0.6 + 2.6 * (probabilities[source, target] - threshold) / max(1 - threshold, 1e-9)
-        _draw_edge(ax, places, (source, target), radius, _SIGN_COLOURS[sign], width)
+        has_head = undirected is None or not undirected[source, target]
+        _draw_edge(ax, places, (source, target), radius, _SIGN_COLOURS[sign], width, has_head)
     _draw_nodes(ax, places, names, radius, inside)
     _sign_legend(ax, used)
     ax.set_title(title or f"Edges with a probability of at least {threshold:g}", fontsize=11)
@@ -68,14 +73,20 @@ def plot_graph(
 
 
 def _draw_edge(
-    ax: Axes, places: NDArray[np.float64], edge: tuple[int, int], radius: float, colour: str, width: float
+    ax: Axes,
+    places: NDArray[np.float64],
+    edge: tuple[int, int],
+    radius: float,
+    colour: str,
+    width: float,
+    has_head: bool,
 ) -> None:
     from matplotlib.patches import FancyArrowPatch
 
     source, target = edge
     start, end = places[source], places[target]
     style: dict[str, Any] = {
-        "arrowstyle": f"-|>,head_length={3.5 + 0.7 * width},head_width={1.6 + 0.5 * width}",
+        "arrowstyle": f"-|>,head_length={3.5 + 0.7 * width},head_width={1.6 + 0.5 * width}" if has_head else "-",
         "color": colour, "lw": width, "alpha": 0.85, "zorder": 1, "shrinkA": 0, "shrinkB": 0,
     }  # fmt: skip
     if source == target:
@@ -208,7 +219,7 @@ def plot_bands(
         _fill(ax, bands, column, _FIRST, "mean and bands of 50 and 90 %")
         _measured(ax, bands, column, data, name, start)
         if start is not None:
-            ax.axvline(start, color="#9ca3af", lw=0.8, ls=":")
+            ax.axvline(_place(bands, start), color="#9ca3af", lw=0.8, ls=":")
         ax.set_title(variable, fontsize=9, loc="left")
     _finish(figure, axes, title or f"series {name}", time_label)
     return figure
@@ -220,14 +231,14 @@ def _measured(
     style: dict[str, Any] = {"ls": "none", "marker": ".", "ms": 4, "color": _MEASURED, "label": "measured"}
     if bands.observed is not None:
         seen = ~np.isnan(bands.observed[:, column])
-        ax.plot(bands.times[seen], bands.observed[seen, column], **style)
+        ax.plot(bands.dates[seen], bands.observed[seen, column], **style)
     elif data is not None and name in data.names:
         idx = data.names.index(name)
         times, values = data.times[idx], data.values[idx][:, column]
         # Twice as much past as future: enough to see where it comes from.
         first = -np.inf if start is None else start - 2 * (bands.times[-1] - start)
         near = (times >= first) & ~np.isnan(values)
-        ax.plot(times[near], values[near], **style)
+        ax.plot(bands.clock.dates(times[near]), values[near], **style)
 
 
 def plot_effect(effect: Effect, variables: Sequence[str] | None = None, *, title: str | None = None) -> Figure:
@@ -240,18 +251,23 @@ def plot_effect(effect: Effect, variables: Sequence[str] | None = None, *, title
         _fill(ax, effect.under, column, _SECOND, "under intervention")
         for _, first, last, columns in effect.windows:
             if column in columns:
-                ends = np.clip([first, last], effect.times[0], effect.times[-1])
+                ends = effect.without.clock.dates(np.clip([first, last], effect.times[0], effect.times[-1]))
                 ax.axvspan(ends[0], ends[1], color="#fde68a", alpha=0.35, lw=0, zorder=0)
         ax.set_title(variable, fontsize=9, loc="left")
     _finish(figure, axes, title or "; ".join(effect.interventions), effect.time_label)
     return figure
 
 
+def _place(bands: Bands, time: float) -> Any:
+    """Where a time lies on the axis: a date, where the data have dates."""
+    return bands.clock.dates(np.array([time]))[0]
+
+
 def _fill(ax: Axes, bands: Bands, column: int, colour: str, label: str) -> None:
     low, quarter, _, three_quarters, high = (bands.quantiles[level][:, column] for level in range(5))
-    ax.fill_between(bands.times, low, high, color=colour, alpha=0.15, lw=0)
-    ax.fill_between(bands.times, quarter, three_quarters, color=colour, alpha=0.28, lw=0)
-    ax.plot(bands.times, bands.mean[:, column], color=colour, lw=1.4, label=label)
+    ax.fill_between(bands.dates, low, high, color=colour, alpha=0.15, lw=0)
+    ax.fill_between(bands.dates, quarter, three_quarters, color=colour, alpha=0.28, lw=0)
+    ax.plot(bands.dates, bands.mean[:, column], color=colour, lw=1.4, label=label)
 
 
 def _panels(n: int) -> tuple[Figure, list[Axes]]:
@@ -273,6 +289,9 @@ def _finish(figure: Figure, axes: list[Axes], title: str, time_label: str) -> No
     for ax in axes[-columns:]:
         ax.set_xlabel(time_label, fontsize=9)
         ax.xaxis.set_tick_params(labelbottom=True)
+        if time_label == "date":
+            # Years and months do not fit side by side under a small panel.
+            ax.xaxis.set_tick_params(rotation=30)
     figure.suptitle(title, fontsize=11)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=8)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._clock import Clock
 from ._optional import need
 from .data import Dataset
 from .errors import QuestionError
@@ -39,32 +40,51 @@ class Bands:
     observed: NDArray[np.float64] | None = None
     #: Simulated paths behind the bands ``(path, time, variable)``, where there are any.
     paths: NDArray[np.float64] | None = None
+    #: What the numbers of ``times`` mean.
+    clock: Clock = Clock()
 
     @classmethod
-    def _of(cls, variables: list[str], answer: Mapping[str, Any]) -> Bands:
+    def _of(cls, variables: list[str], answer: Mapping[str, Any], clock: Clock) -> Bands:
         keys = ("times", "mean", "deviation", "quantiles")
         extra = {key: answer[key] for key in ("observed", "paths") if key in answer}
-        return cls(variables, *(answer[key] for key in keys), **extra)
+        return cls(variables, *(answer[key] for key in keys), **extra, clock=clock)
+
+    @property
+    def dates(self) -> NDArray[Any]:
+        """The times as dates, where the data have dates; as they are where not."""
+        return self.clock.dates(self.times)
 
     def _columns(self) -> list[NDArray[np.float64]]:
         return [self.mean, self.deviation, *self.quantiles]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per time and variable."""
+        """One row per time and variable, indexed by time."""
         pd = need("pandas", "a frame")
-        d = len(self.variables)
-        frame = pd.DataFrame({"time": np.repeat(self.times, d), "variable": self.variables * len(self.times)})
+        index = pd.Index(np.repeat(self.dates, len(self.variables)), name="time")
+        frame = pd.DataFrame({"variable": self.variables * len(self.times)}, index=index)
         for name, column in zip(_COLUMNS, self._columns()):
             frame[name] = column.ravel()
         return frame  # type: ignore[no-any-return]
+
+    def to_frame(self, column: str = "mean") -> pandas.DataFrame:
+        """One number per time and variable: indexed by time, a column per variable.
+
+        ``column`` is ``mean``, ``deviation``, ``q05``, ``q25``, ``q50``, ``q75`` or ``q95``.
+        """
+        pd = need("pandas", "a frame")
+        if column not in _COLUMNS:
+            raise QuestionError(f"`column` must be one of {', '.join(_COLUMNS)}, found `{column}`")
+        values = self._columns()[_COLUMNS.index(column)]
+        return pd.DataFrame(values, index=pd.Index(self.dates, name="time"), columns=self.variables)  # type: ignore[no-any-return]
 
 
 class SeriesBands(Mapping[str, Bands]):
     """Bands of several series, by name."""
 
-    def __init__(self, variables: list[str], answers: list[dict[str, Any]]) -> None:
+    def __init__(self, variables: list[str], answers: list[dict[str, Any]], clock: Clock = Clock()) -> None:
         self.variables = variables
-        self._bands = {one["name"]: Bands._of(variables, one) for one in answers}
+        self.clock = clock
+        self._bands = {one["name"]: Bands._of(variables, one, clock) for one in answers}
         #: Time from which each series is forecast, where it is.
         self.starts: dict[str, float] = {one["name"]: one["start"] for one in answers if "start" in one}
 
@@ -83,14 +103,20 @@ class SeriesBands(Mapping[str, Bands]):
         return f"SeriesBands({len(self)} series, {len(self.variables)} variables)"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per series, time and variable."""
+        """One row per series, time and variable, indexed by time."""
         pd = need("pandas", "a frame")
         frames = []
         for name, bands in self.items():
             frame = bands.to_pandas()
             frame.insert(0, "series", name)
             frames.append(frame)
-        return pd.concat(frames, ignore_index=True)  # type: ignore[no-any-return]
+        return pd.concat(frames)  # type: ignore[no-any-return]
+
+    def to_frame(self, column: str = "mean") -> pandas.DataFrame:
+        """One number per series, time and variable: indexed by series and time, a column per variable."""
+        pd = need("pandas", "a frame")
+        frames = {name: bands.to_frame(column) for name, bands in self.items()}
+        return pd.concat(frames, names=["series"])  # type: ignore[no-any-return]
 
     def filled(self) -> Dataset:
         """Measurements with their holes filled by means of the hidden states."""
@@ -100,7 +126,8 @@ class SeriesBands(Mapping[str, Bands]):
                 raise QuestionError("only hidden states at the rows of the data can fill holes")
             times.append(bands.times)
             values.append(np.where(np.isnan(bands.observed), bands.mean, bands.observed))
-        return Dataset(self.variables, list(self), times, values)
+        own = {"time_unit": self.clock.unit, "time_origin": self.clock.origin}
+        return Dataset(self.variables, list(self), times, values, **own)  # type: ignore[arg-type]
 
     def plot(self, series: str | None = None, variables: Any = None) -> Figure:
         """Bands of one series, the first where none is named."""
@@ -116,6 +143,8 @@ class Paths:
     variables: list[str]
     times: NDArray[np.float64]
     values: NDArray[np.float64]
+    #: What the numbers of ``times`` mean.
+    clock: Clock = Clock()
 
     def __repr__(self) -> str:
         n_paths, n_times, n_variables = self.values.shape
@@ -125,12 +154,14 @@ class Paths:
         """Mean, deviation and quantiles at each time."""
         deviation = self.values.std(axis=0, ddof=1 if len(self.values) > 1 else 0)
         quantiles = np.quantile(self.values, LEVELS, axis=0)
-        return Bands(self.variables, self.times, self.values.mean(axis=0), deviation, quantiles)
+        mean = self.values.mean(axis=0)
+        return Bands(self.variables, self.times, mean, deviation, quantiles, clock=self.clock)
 
     def to_dataset(self) -> Dataset:
         """A data set with a series per path."""
         names = [f"path-{idx + 1}" for idx in range(len(self.values))]
-        return Dataset(self.variables, names, [self.times] * len(names), list(self.values))
+        own = {"time_unit": self.clock.unit, "time_origin": self.clock.origin}
+        return Dataset(self.variables, names, [self.times] * len(names), list(self.values), **own)  # type: ignore[arg-type]
 
     def to_pandas(self) -> pandas.DataFrame:
         """A wide frame ``series, time, <variables>`` with a series per path."""
@@ -155,12 +186,14 @@ class Effect:
     time_label: str = "time"
 
     @classmethod
-    def _of(cls, variables: list[str], texts: list[str], answer: Mapping[str, Any], label: str) -> Effect:
+    def _of(
+        cls, variables: list[str], texts: list[str], answer: Mapping[str, Any], clock: Clock, label: str
+    ) -> Effect:
         return cls(
             variables,
             texts,
-            Bands._of(variables, answer["without"]),
-            Bands._of(variables, answer["with"]),
+            Bands._of(variables, answer["without"], clock),
+            Bands._of(variables, answer["with"], clock),
             answer["difference"],
             answer["standard_error"],
             answer["ranking"],
@@ -180,7 +213,9 @@ class Effect:
 
     def ranking(self) -> pandas.DataFrame:
         """Variables by their largest mean difference, in deviations of each."""
-        return need("pandas", "a frame").DataFrame(self._ranking)  # type: ignore[no-any-return]
+        frame = need("pandas", "a frame").DataFrame(self._ranking)
+        frame["time"] = self.without.clock.dates(frame["time"].to_numpy())
+        return frame  # type: ignore[no-any-return]
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per time and variable: without, with, and the difference."""

@@ -58,7 +58,13 @@ def test_futures_lie_after_the_ends(fitted: Scotch, data: Dataset) -> None:
     np.testing.assert_allclose(one.times, data.times[0][-1] + np.array([0.5, 1.0]))
     assert one.paths is not None and one.paths.shape == (50, 2, 4)
     frame = futures.to_pandas()
-    assert frame.columns.tolist()[:5] == ["series", "time", "variable", "mean", "deviation"]
+    assert frame.index.name == "time" and frame.columns.tolist()[:4] == ["series", "variable", "mean", "deviation"]
+    wide = one.to_frame()
+    assert wide.index.tolist() == one.times.tolist() and wide.columns.tolist() == data.variables
+    np.testing.assert_array_equal(wide.to_numpy(), one.mean)
+    assert futures.to_frame("q95").index.names == ["series", "time"]
+    with pytest.raises(QuestionError, match="`column` must be one of mean"):
+        one.to_frame("q99")
     assert (frame["q05"] <= frame["q95"]).all() and len(frame) == 5 * 2 * 4
     with pytest.raises(QuestionError, match="none of the times"):
         fitted.forecast(times=[-1.0])
@@ -143,11 +149,19 @@ def test_tigramite_arrays_follow_its_conventions(data: Dataset) -> None:
     assert graph.shape == values.shape == (4, 4, 2) and found["var_names"] == data.variables
     assert set(np.unique(graph[..., 1])) <= {"", "-->"}
     # Within a step every mark has its mirror image, as tigramite demands.
-    mirror = {"": "", "-->": "<--", "<--": "-->", "o-o": "o-o"}
+    mirror = {"": "", "-->": "<--", "<--": "-->", "o-o": "o-o", "x-x": "x-x"}
     for i in range(4):
         for j in range(4):
             assert graph[j, i, 0] == mirror[graph[i, j, 0]]
     assert not graph[np.arange(4), np.arange(4), 0].any()
+    assert found["lags"].tolist() == [0.0, model._model.step_size]
+    # Signed: what a deviation of the source does in a step, in deviations of the target.
+    edges = model.edges().set_index(["source", "target"])
+    first, second = data.variables[:2]
+    known = edges.loc[(first, second)]
+    assert np.sign(values[0, 1, 1]) == np.sign(known["effect_lagged"])
+    assert found["p_matrix"][0, 1, 1] == 1.0 - known["probability_lagged"]
+    assert (values[..., 1] < 0).any() and np.array_equal(values[..., 0], values[..., 0].T)
     plotting = pytest.importorskip("tigramite.plotting")
     import matplotlib.pyplot as plt
 

@@ -72,34 +72,76 @@ pub(crate) fn simulate_settings(
     data: Option<&Loaded>,
 ) -> anyhow::Result<SimulateSettings> {
     let series = data.map(|loaded| &loaded.data);
-    let horizon = match span.horizon {
+    let horizon = match span_of(run, "--horizon", span.horizon.as_deref())? {
         Some(horizon) => horizon,
         None => run.model()?.usual_span_in(series),
     };
-    let first = match &span.start {
-        StartArg::Series(_, Some(time)) => Some(*time),
-        StartArg::Series(name, None) => data
+    let start = match &span.start {
+        StartArg::Learned => Start::Learned,
+        StartArg::Series(name, time) => {
+            Start::Series { name: name.clone(), time: time_of(run, "--start", time.as_deref())? }
+        }
+        StartArg::Values(values) => Start::Named(values.clone()),
+    };
+    let first = match &start {
+        Start::Series { time: Some(time), .. } => Some(*time),
+        Start::Series { name, time: None } => data
             .and_then(|loaded| loaded.data.series().iter().find(|series| series.name() == name))
             .map(|series| series.times()[0]),
         _ => None,
     };
-    let from = match span.from.or(first) {
+    let from = match time_of(run, "--from", span.from.as_deref())?.or(first) {
         Some(from) => from,
         None => run.model()?.first_time_in(series),
     };
     Ok(SimulateSettings {
         n_paths: paths.paths,
-        start: match &span.start {
-            StartArg::Learned => Start::Learned,
-            StartArg::Series(name, time) => Start::Series { name: name.clone(), time: *time },
-            StartArg::Values(values) => Start::Named(values.clone()),
-        },
-        times: even_times(from, horizon, span.every)?,
-        step_size: paths.step_size,
+        start,
+        times: even_times(from, horizon, span_of(run, "--every", span.every.as_deref())?)?,
+        step_size: step_size(run, paths)?,
         graph: graph_choice(paths),
         scheme: paths.scheme,
         seed: paths.seed,
     })
+}
+
+/// A time that a flag was given, as the data have times.
+fn time_of(run: &Run, flag: &str, text: Option<&str>) -> anyhow::Result<Option<f64>> {
+    let read = |text| run.record.data.time.read_time(text);
+    text.map(read).transpose().with_context(|| format!("`{flag}` needs a time of the data"))
+}
+
+/// Several times that a flag was given.
+pub(crate) fn times_of(run: &Run, flag: &str, texts: &[String]) -> anyhow::Result<Vec<f64>> {
+    let times =
+        texts.iter().map(|text| run.record.data.time.read_time(text)).collect::<Result<_, _>>();
+    times.with_context(|| format!("`{flag}` needs times of the data"))
+}
+
+/// A length of time that a flag was given.
+pub(crate) fn span_of(run: &Run, flag: &str, text: Option<&str>) -> anyhow::Result<Option<f64>> {
+    let read = |text| run.record.data.time.read_span(text);
+    text.map(read).transpose().with_context(|| format!("`{flag}` needs a length of time"))
+}
+
+/// The longest solver step that was asked for.
+pub(crate) fn step_size(run: &Run, paths: &PathArgs) -> anyhow::Result<Option<f64>> {
+    span_of(run, "--step-size", paths.step_size.as_deref())
+}
+
+/// One time to read: a date if the data have dates.
+pub(crate) fn shown_time(run: &Run, time: f64) -> String {
+    run.record.data.time.dates(&[time]).map_or_else(|| short(time), |mut dates| dates.remove(0))
+}
+
+/// A column of times: dates if the data have dates.
+pub(crate) fn time_column(run: &Run, times: &[f64]) -> Column {
+    run.record.data.time.dates(times).map_or_else(|| Column::Number(times.to_vec()), Column::Text)
+}
+
+/// Times for machines.
+fn times_json(run: &Run, times: &[f64]) -> Value {
+    run.record.data.time.dates(times).map_or_else(|| json!(times), |dates| json!(dates))
 }
 
 pub(crate) fn graph_choice(paths: &PathArgs) -> GraphChoice {
@@ -109,7 +151,7 @@ pub(crate) fn graph_choice(paths: &PathArgs) -> GraphChoice {
 /// What the time axis of a picture says.
 pub(crate) fn time_label(run: &Run) -> String {
     match run.record.data.time.origin {
-        Some(_) => format!("time ({})", run.record.data.time),
+        Some(_) => "date".to_owned(),
         None => "time".to_owned(),
     }
 }
@@ -157,10 +199,10 @@ impl BandColumns {
         }
     }
 
-    pub(crate) fn into_table(self) -> Table {
+    pub(crate) fn into_table(self, run: &Run) -> Table {
         let mut rows = Table::default()
             .with("series", Column::Text(self.series))
-            .with("time", Column::Number(self.times))
+            .with("time", time_column(run, &self.times))
             .with("variable", Column::Text(self.variables));
         for (name, column) in Self::NAMES.into_iter().zip(self.numbers) {
             rows = rows.with(name, Column::Number(column));
@@ -170,7 +212,8 @@ impl BandColumns {
 }
 
 /// Bands of every variable, for machines.
-pub(crate) fn bands_json(names: &[String], bands: &Bands) -> Value {
+pub(crate) fn bands_json(run: &Run, bands: &Bands) -> Value {
+    let names = run.variables();
     let d = names.len();
     let mut variables = serde_json::Map::new();
     for (idx, name) in names.iter().enumerate() {
@@ -181,7 +224,7 @@ pub(crate) fn bands_json(names: &[String], bands: &Bands) -> Value {
             pairs.map(|(name, column)| (name.to_owned(), json!(of(column)))).collect();
         variables.insert(name.clone(), Value::Object(object));
     }
-    json!({"times": bands.times, "variables": variables})
+    json!({"times": times_json(run, &bands.times), "variables": variables})
 }
 
 /// The bands at the last time, to read.

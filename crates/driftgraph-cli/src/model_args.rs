@@ -49,7 +49,7 @@ pub(crate) struct PathArgs {
     pub(crate) threshold: Option<f64>,
     /// Longest solver step [default: that of the fit]
     #[arg(long, value_name = "DT")]
-    pub(crate) step_size: Option<f64>,
+    pub(crate) step_size: Option<String>,
     /// euler-maruyama or milstein
     #[arg(long, default_value = "euler-maruyama", value_parser = scheme)]
     pub(crate) scheme: Scheme,
@@ -65,21 +65,21 @@ pub(crate) struct SpanArgs {
     /// learned (the initial law), series:NAME or series:NAME@TIME (its hidden state), or 'x=1,y=2'
     #[arg(long, value_name = "START", default_value = "learned", value_parser = start)]
     pub(crate) start: StartArg,
-    /// First time [default: that of the data, or of the series that paths start in]
+    /// First time, a date if the data have dates [default: that of the data, or of the series that paths start in]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
-    pub(crate) from: Option<f64>,
-    /// How long [default: as long as a usual series of the fit]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) horizon: Option<f64>,
-    /// Time between two states that are kept [default: a hundredth of the horizon]
+    pub(crate) from: Option<String>,
+    /// How long, such as 90d or 2y if the data have dates [default: as long as a usual series of the fit]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) horizon: Option<String>,
+    /// Time between two states that are kept, such as 1w [default: a hundredth of the horizon]
     #[arg(long, value_name = "DT")]
-    pub(crate) every: Option<f64>,
+    pub(crate) every: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum StartArg {
     Learned,
-    Series(String, Option<f64>),
+    Series(String, Option<String>),
     Values(Vec<(String, f64)>),
 }
 
@@ -89,10 +89,7 @@ fn start(text: &str) -> Result<StartArg, String> {
     }
     if let Some(series) = text.strip_prefix("series:") {
         return Ok(match series.rsplit_once('@') {
-            Some((name, time)) => {
-                let time = time.trim().parse().map_err(|_| format!("`{time}` is not a time"))?;
-                StartArg::Series(name.to_owned(), Some(time))
-            }
+            Some((name, time)) => StartArg::Series(name.to_owned(), Some(time.trim().to_owned())),
             None => StartArg::Series(series.to_owned(), None),
         });
     }
@@ -201,15 +198,15 @@ Examples:
 pub(crate) struct ForecastArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// How far after the end of each series [default: a fifth of a usual series]
-    #[arg(long, value_name = "TIME", conflicts_with = "times")]
-    pub(crate) horizon: Option<f64>,
-    /// Time between two forecasts [default: a twentieth of the horizon]
+    /// How far after the end of each series, such as 90d if the data have dates [default: a fifth of a usual series]
+    #[arg(long, value_name = "DURATION", conflicts_with = "times")]
+    pub(crate) horizon: Option<String>,
+    /// Time between two forecasts, such as 1w [default: a twentieth of the horizon]
     #[arg(long, value_name = "DT", conflicts_with = "times")]
-    pub(crate) every: Option<f64>,
-    /// Times to forecast, separated by commas, as far as they lie after the end of a series
+    pub(crate) every: Option<String>,
+    /// Times (or dates) to forecast, separated by commas, as far as they lie after the end of a series
     #[arg(long, value_name = "T1,T2,...", value_delimiter = ',', allow_negative_numbers = true)]
-    pub(crate) times: Vec<f64>,
+    pub(crate) times: Vec<String>,
     /// Hold out the last rows of every series, e.g. 20%, and compare forecasts with them
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["times", "horizon"])]
     pub(crate) holdout: Option<f64>,
@@ -232,9 +229,9 @@ Examples:
 pub(crate) struct ImputeArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Times to impute, separated by commas, as far as they lie inside a series
+    /// Times (or dates) to impute, separated by commas, as far as they lie inside a series
     #[arg(long, value_name = "T1,T2,...", value_delimiter = ',', allow_negative_numbers = true)]
-    pub(crate) times: Vec<f64>,
+    pub(crate) times: Vec<String>,
     /// Cells that were observed too
     #[arg(long)]
     pub(crate) all: bool,
@@ -262,8 +259,9 @@ pub(crate) struct ImputeArgs {
 /// Dynamics, in the variable's unit per time (drift) or per square root of time (diffusion):
 ///   drift(x4) += 0.3                also =, -= and *=
 ///   diffusion(x4) *= 0
-/// Each may have a window: x2 = 0.5 @ 10..20, or @ 5.. or @ ..8. Names with other characters than
-/// letters, digits, _ and . stand in backquotes.
+/// Each may have a window: x2 = 0.5 @ 10..20, or @ 5.. or @ ..8, with dates if the data have dates:
+/// x2 = 0.5 @ 2000-01-01..2002-01-01. Names with other characters than letters, digits, _ and . stand in
+/// backquotes.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

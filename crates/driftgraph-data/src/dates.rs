@@ -154,6 +154,18 @@ fn quarter(date: &str) -> Option<(i32, i32)> {
     (year.len() == 4).then_some((year.parse().ok()?, quarter))
 }
 
+/// One date alone, in any form that leaves no doubt, as nanoseconds since 1970.
+pub(crate) fn read_date(text: &str) -> Option<i64> {
+    parse_timestamp(text).or_else(|| {
+        let date = WrittenDate::parse(text)?;
+        let readings = [DateOrder::DayFirst, DateOrder::MonthFirst].map(|order| date.stamp(order));
+        match readings {
+            [Some(day_first), Some(month_first)] if day_first != month_first => None,
+            [day_first, month_first] => day_first.or(month_first),
+        }
+    })
+}
+
 /// A column of such dates as nanoseconds since 1970, with a sentence on how they were read, or the row of a problem.
 pub(crate) fn read_dates(
     texts: &[String],

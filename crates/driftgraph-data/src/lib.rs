@@ -11,6 +11,7 @@
 
 mod assemble;
 mod cells;
+pub mod clock;
 mod csv_table;
 mod dates;
 mod decoding;

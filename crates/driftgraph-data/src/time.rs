@@ -196,7 +196,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    fn nanoseconds(self) -> f64 {
+    pub(crate) fn nanoseconds(self) -> f64 {
         match self {
             Self::Given | Self::Seconds => 1e9,
             Self::Minutes => 60e9,

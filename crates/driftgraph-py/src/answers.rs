@@ -26,7 +26,7 @@ pub(crate) fn bands<'py>(py: Python<'py>, bands: &Bands) -> PyResult<Bound<'py, 
     Ok(answer)
 }
 
-/// Columns of the table of edges, as `edges.csv` has them.
+/// Columns of the table of edges, as `edges.csv` has them, and which rows say again what others do.
 pub(crate) fn edges<'py>(
     py: Python<'py>,
     names: &[String],
@@ -40,6 +40,8 @@ pub(crate) fn edges<'py>(
             Column::Number(numbers) => answer.set_item(name, numbers.clone().into_pyarray(py))?,
         }
     }
+    let mirrored: Vec<bool> = edges.iter().map(|edge| edge.mirrored).collect();
+    answer.set_item("mirrored", mirrored.into_pyarray(py))?;
     Ok(answer)
 }
 

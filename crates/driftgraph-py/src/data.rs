@@ -187,6 +187,20 @@ pub(crate) fn count_dates<'py>(
     Ok((numbers.into_pyarray(py), unit_name(axis.unit), axis.origin))
 }
 
+/// A time as the user writes it, as the number that the data have for it.
+#[pyfunction]
+pub(crate) fn read_time(unit: &str, origin: Option<String>, text: &str) -> PyResult<f64> {
+    let axis = TimeAxis { unit: time_unit(unit)?, origin, named_unit: None };
+    axis.read_time(text).map_err(|problem| Class::Question.with(&problem.to_string()))
+}
+
+/// A length of time as the user writes it, in the unit of the data.
+#[pyfunction]
+pub(crate) fn read_span(unit: &str, origin: Option<String>, text: &str) -> PyResult<f64> {
+    let axis = TimeAxis { unit: time_unit(unit)?, origin, named_unit: None };
+    axis.read_span(text).map_err(|problem| Class::Question.with(&problem.to_string()))
+}
+
 const UNITS: [(TimeUnit, &str); 5] = [
     (TimeUnit::Given, "given"),
     (TimeUnit::Seconds, "seconds"),

@@ -20,7 +20,7 @@ mod settings;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::data::{SeriesData, check_series, count_dates, key_columns};
+    use super::data::{SeriesData, check_series, count_dates, key_columns, read_span, read_time};
     #[pymodule_export]
     use super::fit::{fit, resume};
     #[pymodule_export]

@@ -191,7 +191,7 @@ impl Model {
     #[getter]
     fn time_label(&self) -> String {
         match self.run.record.data.time.origin {
-            Some(_) => format!("time ({})", self.run.record.data.time),
+            Some(_) => "date".to_owned(),
             None => "time".to_owned(),
         }
     }
@@ -220,6 +220,18 @@ impl Model {
         let n = self.run.variables().len();
         let scores = edge_scores(&self.run.edges(), n).or_raise()?;
         Ok(matrix(py, (n, n), scores.matrix().to_vec()))
+    }
+
+    /// Deviations of the variables.
+    #[getter]
+    fn scales(&self) -> PyResult<Vec<f64>> {
+        Ok(self.model()?.standardizer().scales().to_vec())
+    }
+
+    /// Whether the model can tell which way effects within a step go.
+    #[getter]
+    fn tells_direction(&self) -> bool {
+        self.run.model().is_ok_and(FittedModel::tells_direction_within_steps)
     }
 
     /// Columns of all edges, most probable first.
@@ -341,7 +353,9 @@ impl Model {
         request: PathRequest,
     ) -> PyResult<Bound<'py, PyDict>> {
         let settings = request.settings(self)?;
-        let changes = Interventions::parse(&texts, self.run.variables());
+        let axis = &self.run.record.data.time;
+        let read_time = |text: &str| axis.read_bound(text).map_err(|problem| problem.to_string());
+        let changes = Interventions::parse_with(&texts, self.run.variables(), &read_time);
         let changes =
             changes.map_err(driftgraph_core::fitted::error::FittedError::from).or_raise()?;
         let model = self.model()?;

@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
 
-/// The probable edges of a graph as SVG; signs are 1, -1 and 0.
+/// The probable edges of a graph as SVG; signs are 1, -1 and 0, edges that are `undirected` have no head.
 #[pyfunction]
-#[pyo3(signature = (names, probabilities, signs, title, threshold=0.5, truth=None))]
+#[pyo3(signature = (names, probabilities, signs, title, threshold=0.5, truth=None, undirected=None))]
 pub(crate) fn graph_picture(
     names: Vec<String>,
     probabilities: PyReadonlyArray2<'_, f64>,
@@ -16,12 +16,15 @@ pub(crate) fn graph_picture(
     title: &str,
     threshold: f64,
     truth: Option<PyReadonlyArray2<'_, bool>>,
+    undirected: Option<PyReadonlyArray2<'_, bool>>,
 ) -> PyResult<String> {
     let signs = effect_signs(&signs)?;
     let truth = truth.as_ref().map(|truth| truth.as_slice()).transpose()?;
+    let undirected = undirected.as_ref().map(|edges| edges.as_slice()).transpose()?;
     let edges = LearnedEdges {
         signs: Some(&signs),
         truth,
+        undirected,
         ..LearnedEdges::probabilities(&names, probabilities.as_slice()?)
     };
     let options = GraphOptions { title, selection: EdgeSelection::AtLeast(threshold) };

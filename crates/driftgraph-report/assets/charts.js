@@ -45,7 +45,39 @@ window.driftgraph = (() => {
     return numbers;
   };
 
-  const axis = (numbers, room) => {
+  // Ticks where years, months, days or hours begin, as `svg/calendar.rs` has them.
+  const DAY = 86400, MOST_TICKS = 6;
+  const SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, DAY, 2 * DAY, 7 * DAY];
+  const MONTHS = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000];
+  const dayText = (instant) => new Date(1000 * instant).toISOString().replace(/T.*/, "");
+  const clockText = (instant, step) => new Date(1000 * instant).toISOString().slice(11, step < 60 ? 19 : 16);
+  const dateText = ({ origin, unit }, value) => {
+    const instant = Math.round(origin + value * unit);
+    return instant % DAY === 0 ? dayText(instant) : `${dayText(instant)} ${clockText(instant, 60)}`;
+  };
+  const dateTicks = ({ origin, unit }, low, high) => {
+    const from = origin + low * unit, to = origin + high * unit, tick = (instant, text) => [(instant - origin) / unit, text];
+    for (const step of SECONDS) {
+      const first = Math.ceil(from / step), last = Math.floor(to / step);
+      if (last - first >= MOST_TICKS) continue;
+      const text = (instant) => step >= DAY || instant % DAY === 0 ? dayText(instant) : clockText(instant, step);
+      return Array.from({ length: Math.max(0, last - first + 1) }, (_, idx) => tick((first + idx) * step, text((first + idx) * step)));
+    }
+    const start = new Date(1000 * from), count = 12 * start.getUTCFullYear() + start.getUTCMonth();
+    for (const step of MONTHS) {
+      const ticks = [];
+      for (let idx = Math.floor(count / step); ticks.length <= MOST_TICKS; idx += 1) {
+        const instant = Date.UTC(Math.floor(idx * step / 12), idx * step % 12) / 1000;
+        if (instant > to) break;
+        const text = step % 12 === 0 ? String(new Date(1000 * instant).getUTCFullYear()) : dayText(instant).slice(0, -3);
+        if (instant >= from) ticks.push(tick(instant, text));
+      }
+      if (ticks.length <= MOST_TICKS) return ticks;
+    }
+    return [];
+  };
+
+  const axis = (numbers, room, calendar) => {
     const finite = numbers.filter(Number.isFinite);
     let low = finite.reduce((a, b) => Math.min(a, b), Infinity), high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
     if (low > high) [low, high] = [0, 1];
@@ -64,12 +96,14 @@ window.driftgraph = (() => {
       const text = idx === 0 ? "0" : size < 1e-3 || size >= 1e6 ? tick.toExponential(1).replace(".0e", "e").replace("e+", "e") : tick.toFixed(digits);
       ticks.push([tick, text]);
     }
+    if (calendar) ticks.splice(0, ticks.length, ...dateTicks(calendar, low, high));
     return { ticks, share: (value) => (value - low) / (high - low) };
   };
 
   // layers: {kind: "line"|"band"|"dots", style, x, y | low, high, name}; mark: a place on the level axis.
   const chart = ({ title, xLabel, layers, mark }) => {
-    const horizontal = axis(layers.flatMap((layer) => layer.x), false);
+    const calendar = report && xLabel === report.data.time_label ? report.data.calendar : null;
+    const horizontal = axis(layers.flatMap((layer) => layer.x), false, calendar);
     const vertical = axis(layers.flatMap((layer) => layer.kind === "band" ? [...layer.low, ...layer.high] : layer.y), true);
     const left = 14 + 6.2 * Math.max(1, ...vertical.ticks.map(([, text]) => text.length));
     const x = (value) => (left + horizontal.share(value) * (WIDTH - RIGHT - left));
@@ -107,7 +141,7 @@ window.driftgraph = (() => {
         root.append(svg("path", { class: `line ${layer.style}`, d: path(layer.x, layer.y) }));
       }
     }
-    follow(root, layers, x, left, xLabel);
+    follow(root, layers, x, left, (value) => calendar ? dateText(calendar, value) : `${xLabel} ${short(value)}`);
     return root;
   };
 
@@ -124,7 +158,7 @@ window.driftgraph = (() => {
   const hideTip = () => { tip.hidden = true; };
 
   // A hair line at the nearest place, and what is there.
-  const follow = (root, layers, x, left, xLabel) => {
+  const follow = (root, layers, x, left, placeText) => {
     const hair = svg("path", { class: "hair", visibility: "hidden" });
     root.append(hair);
     const named = layers.filter((layer) => layer.name);
@@ -142,7 +176,7 @@ window.driftgraph = (() => {
         if (layer.kind === "band") return [`${layer.name}: ${short(layer.low[idx])} to ${short(layer.high[idx])}`];
         return Number.isFinite(layer.y[idx]) ? [`${layer.name}: ${short(layer.y[idx])}`] : [];
       });
-      showTip(event, [`${xLabel} ${short(nearest)}`, ...lines].join("\n"));
+      showTip(event, [placeText(nearest), ...lines].join("\n"));
     });
     root.addEventListener("pointerleave", () => { hideTip(); hair.setAttribute("visibility", "hidden"); });
   };

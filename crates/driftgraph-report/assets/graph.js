@@ -3,7 +3,7 @@
 (() => {
   const { report, svg, html, short, scoreName, scoreText, showTip, hideTip } = window.driftgraph;
   const HALF_HEIGHT = 15, GAP = 2, BEND = 0.13, MISSED_WIDTH = 1.4;
-  const [SOURCE, TARGET, SHARE, SIGN, EFFECT, STRENGTH, DISAGREEMENT] = [0, 1, 2, 3, 4, 5, 6];
+  const [SOURCE, TARGET, SHARE, SIGN, EFFECT, STRENGTH, DISAGREEMENT, , KIND, INTERVAL, PARTS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
   const CLASSES = { "+": "more", "-": "less", "?": "mixed", none: "plain" };
   const number = (value) => Number(value.toFixed(2));
 
@@ -37,7 +37,7 @@
     const at = (t) => [0, 1].map((axis) => (1 - t) ** 2 * [from.x, from.y][axis] + 2 * (1 - t) * t * control[axis] + t * t * [to.x, to.y][axis]);
     const start = crossing((t) => covers(from, at(t)), 0, 0.5), end = crossing((t) => covers(to, at(t)), 1, 0.5);
     const slope = [0, 1].map((axis) => 2 * (1 - end) * (control[axis] - [from.x, from.y][axis]) + 2 * end * ([to.x, to.y][axis] - control[axis]));
-    const [shape, neck] = head(at(end), slope, width, sign);
+    const [shape, neck] = sign === "link" ? ["", at(end)] : head(at(end), slope, width, sign);
     const middle = [0, 1].map((axis) => {
       const first = [from.x, from.y][axis] * (1 - start) + control[axis] * start;
       const second = control[axis] * (1 - start) + [to.x, to.y][axis] * start;
@@ -52,7 +52,7 @@
   });
   const edgeGroup = (root, nodes, edge, sign, standing = "") => {
     const width = standing === "missed" ? MISSED_WIDTH : 0.7 + 3 * edge[SHARE] ** 2;
-    const [line, shape] = arrow(nodes[edge[SOURCE]], nodes[edge[TARGET]], width, sign, root.viewBox.baseVal.height);
+    const [line, shape] = arrow(nodes[edge[SOURCE]], nodes[edge[TARGET]], width, edge[KIND] === "n" ? "link" : sign, root.viewBox.baseVal.height);
     const group = svg("g", { class: `edge ${CLASSES[sign]} ${standing}`.trim() });
     group.append(svg("path", { class: "line", d: line, "stroke-width": number(width) }), svg("path", { class: "head", d: shape }), svg("path", { class: "hit", d: line }));
     return group;
@@ -63,9 +63,13 @@
   if (!report || !root) return;
   const { variables, edges } = report.graph;
   const MEANINGS = { "+": "more of it, faster growth", "-": "more of it, slower growth", "?": "depends on the state" };
+  const TOGETHER = { "+": "they move in the same direction within a step", "-": "they move in opposite directions within a step", "?": "they move together within a step" };
   const signed = edges.some((edge) => edge[SIGN] !== "?");
   const key = (edge) => edge[SOURCE] * variables.length + edge[TARGET];
   const known = report.truth && new Set(report.truth.map(key));
+  // A link without a direction is known if either direction is.
+  const back = (edge) => edge[TARGET] * variables.length + edge[SOURCE];
+  const isKnown = (edge) => known.has(key(edge)) || (edge[KIND] === "n" && known.has(back(edge)));
   const sheetHeight = root.viewBox.baseVal.height, sheetWidth = root.viewBox.baseVal.width;
   const lines = root.querySelector(".edges");
   const nodes = nodesOf(root);
@@ -73,11 +77,15 @@
   let chosen = null;
 
   const words = (edge) => {
-    const text = [`${variables[edge[SOURCE]]} → ${variables[edge[TARGET]]}`, `${scoreName} ${scoreText(edge[SHARE])}`];
-    if (signed) text.push(MEANINGS[edge[SIGN]]);
+    const text = [`${variables[edge[SOURCE]]} ${edge[KIND] === "n" ? "—" : "→"} ${variables[edge[TARGET]]}`, `${scoreName} ${scoreText(edge[SHARE])}`];
+    if (edge[KIND] === "b" && edge[PARTS]) {
+      const sign = (effect) => effect < 0 ? "-" : "+";
+      text.push(`${TOGETHER[sign(edge[PARTS][1])]}: ${short(edge[PARTS][1])}`, `later, ${MEANINGS[sign(edge[PARTS][0])]}: ${short(edge[PARTS][0])}`);
+    } else if (signed) text.push((edge[KIND] === "n" || edge[KIND] === "w" ? TOGETHER : MEANINGS)[edge[SIGN]]);
     if (edge[EFFECT] !== null) text.push(`effect ${short(edge[EFFECT])}, in deviations ${short(edge[STRENGTH])}`);
+    if (edge[INTERVAL]) text.push(`90 %: ${edge[INTERVAL].map(short).join(" to ")}`);
     if (edge[DISAGREEMENT] > 0) text.push(`seeds differ by ${short(edge[DISAGREEMENT])} in log-odds`);
-    if (known) text.push(known.has(key(edge)) ? "a known edge" : "not among the known edges");
+    if (known) text.push(isKnown(edge) ? "a known edge" : "not among the known edges");
     return text.join("\n");
   };
   const drawEdge = (edge, standing) => {
@@ -94,7 +102,7 @@
     const loops = field("loops").checked;
     let left = most;
     return edges.filter((edge) => {
-      if (edge[SHARE] < threshold) return false;
+      if (edge[SHARE] < threshold || edge[KIND] === "m") return false;
       if (edge[SOURCE] === edge[TARGET]) return loops;
       left -= 1;
       return left >= 0;
@@ -102,13 +110,13 @@
   };
   // Known edges that are not selected lie below the others.
   const missed = (shown) => {
-    const drawn = new Set(shown.map(key)), listed = new Map(edges.map((edge) => [key(edge), edge]));
+    const drawn = new Set(shown.flatMap((edge) => edge[KIND] === "n" ? [key(edge), back(edge)] : [key(edge)])), listed = new Map(edges.map((edge) => [key(edge), edge]));
     const away = (report.truth ?? []).filter((pair) => !drawn.has(key(pair)) && (pair[0] !== pair[1] || field("loops").checked));
-    return away.map((pair) => listed.get(key(pair)) ?? [...pair, 0, "?", null, null, 0, null]);
+    return away.map((pair) => listed.get(key(pair)) ?? [...pair, 0, "?", null, null, 0, null, "l", null, null]);
   };
   const draw = () => {
     const shown = selected();
-    lines.replaceChildren(...missed(shown).map((edge) => drawEdge(edge, "missed")), ...shown.toReversed().map((edge) => drawEdge(edge, known && !known.has(key(edge)) ? "false" : "")));
+    lines.replaceChildren(...missed(shown).map((edge) => drawEdge(edge, "missed")), ...shown.toReversed().map((edge) => drawEdge(edge, known && !isKnown(edge) ? "false" : "")));
     field("threshold-shown").textContent = scoreText(Number(field("threshold").value));
     const between = shown.filter((edge) => edge[SOURCE] !== edge[TARGET]).length;
     field("edge-count").textContent = `${between} ${between === 1 ? "edge" : "edges"} shown`;
@@ -138,11 +146,15 @@
   ];
   const tell = () => {
     if (chosen === null) return panel.replaceChildren(invitation);
-    const parents = edges.filter((edge) => edge[TARGET] === chosen && edge[SHARE] >= 0.05);
-    const children = edges.filter((edge) => edge[SOURCE] === chosen && edge[SHARE] >= 0.05);
+    const near = edges.filter((edge) => edge[SHARE] >= 0.05 && edge[KIND] !== "m");
+    const parents = near.filter((edge) => edge[TARGET] === chosen && edge[KIND] !== "n");
+    const children = near.filter((edge) => edge[SOURCE] === chosen && edge[KIND] !== "n");
+    const linked = near.filter((edge) => edge[KIND] === "n" && (edge[SOURCE] === chosen || edge[TARGET] === chosen));
+    const away = linked.map((edge) => edge[SOURCE] === chosen ? edge : [edge[TARGET], edge[SOURCE], ...edge.slice(2)]);
     panel.replaceChildren(html("h3", {}, variables[chosen]),
       html("p", {}, html("button", { type: "button", onclick: () => choose(null) }, "show all")),
-      ...list("driven by", parents, SOURCE), ...list("drives", children, TARGET));
+      ...list("driven by", parents, SOURCE), ...list("drives", children, TARGET),
+      ...(away.length > 0 ? list("moves together with", away, TARGET) : []));
   };
   const choose = (idx) => { chosen = idx === chosen ? null : idx; mark(); };
 

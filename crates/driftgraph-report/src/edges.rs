@@ -17,6 +17,8 @@ pub struct LearnedEdges<'a> {
     pub signs: Option<&'a [EffectSign]>,
     /// D x D true edges, where known.
     pub truth: Option<&'a [bool]>,
+    /// D x D edges that have no direction, where there are any: lines without heads, drawn where they have a score.
+    pub undirected: Option<&'a [bool]>,
 }
 
 /// Whether a source raises or lowers the rate of change of its target.
@@ -43,6 +45,7 @@ impl<'a> LearnedEdges<'a> {
             full_scale: 1.0,
             signs: None,
             truth: None,
+            undirected: None,
         }
     }
 
@@ -87,6 +90,7 @@ impl<'a> LearnedEdges<'a> {
             ("scores", Some(self.scores.len())),
             ("signs", self.signs.map(<[_]>::len)),
             ("truth", self.truth.map(<[_]>::len)),
+            ("undirected", self.undirected.map(<[_]>::len)),
         ];
         for (matrix, found) in sizes {
             if let Some(found) = found.filter(|&found| found != n * n) {

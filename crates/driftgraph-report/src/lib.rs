@@ -42,6 +42,7 @@ pub use html::{
 };
 pub use order::matrix_orders;
 pub use svg::bands::{Band, BandChart, BandMeaning, Panel, bands_svg};
+pub use svg::calendar::Calendar;
 pub use svg::dots::{DotChart, DotRow, dots_svg};
 pub use svg::graph::layout::node_positions;
 pub use svg::graph::{EdgeSelection, GraphOptions, graph_svg};

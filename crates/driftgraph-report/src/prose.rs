@@ -4,7 +4,7 @@ use driftgraph_text::count;
 
 use crate::EffectSign;
 use crate::html::value_text;
-use crate::view::{EdgeView, ReportView, TrainingView};
+use crate::view::{EdgeView, LinkKind, ReportView, TrainingView};
 
 /// From this probability on an edge is called sure.
 const SURE: f64 = 0.9;
@@ -68,7 +68,7 @@ fn disagreement(view: &ReportView, training: &TrainingView) -> Option<String> {
     if training.n_members < 2 {
         return None;
     }
-    let probable = || view.graph.edges.iter().filter(|edge| edge.probability >= PROBABLE);
+    let probable = || view.graph.links().filter(|edge| edge.probability >= PROBABLE);
     let unsettled = probable().filter(|edge| edge.disagreement > UNSETTLED).count();
     (unsettled > 0).then(|| {
         format!(
@@ -99,7 +99,7 @@ fn what_was_ranked(view: &ReportView) -> String {
 fn what_was_found(view: &ReportView) -> String {
     let graph = &view.graph;
     let n = graph.variables.len();
-    let between = || graph.edges.iter().filter(|edge| edge.source != edge.target);
+    let between = || graph.links().filter(|edge| edge.source != edge.target);
     let at_least = |least: f64| between().filter(|edge| edge.probability >= least).count();
     let (probable, sure) = (at_least(PROBABLE), at_least(SURE));
     let data = format!("{}, driftgraph found", from_data(view));
@@ -125,26 +125,23 @@ fn what_was_found(view: &ReportView) -> String {
 
 fn the_surest(view: &ReportView) -> String {
     let graph = &view.graph;
-    let between = graph.edges.iter().filter(|edge| edge.source != edge.target);
+    let between = graph.links().filter(|edge| edge.source != edge.target);
     let strongest: Vec<&EdgeView> = between.take(3).collect();
     let Some(first) = strongest.first() else {
         return "Nothing stands out.".to_owned();
     };
     let name = |idx: usize| quoted(&graph.variables[idx]);
     let (source, target) = (name(first.source), name(first.target));
-    let effect = match first.sign {
-        EffectSign::Positive => format!("more {source} makes {target} grow faster"),
-        EffectSign::Negative => format!("more {source} makes {target} grow slower or fall"),
-        EffectSign::Unknown if graph.has_signs() => "its direction depends on the state".to_owned(),
-        EffectSign::Unknown => String::new(),
-    };
+    let effect =
+        if graph.has_signs() { effect_text(first, &source, &target) } else { String::new() };
     let effect = if effect.is_empty() { effect } else { format!(" ({effect})") };
     let others: Vec<String> = strongest[1..]
         .iter()
         .map(|edge| {
             format!(
-                "{} → {} ({})",
+                "{} {} {} ({})",
                 name(edge.source),
+                arrow(edge),
                 name(edge.target),
                 value_text(graph, edge.probability)
             )
@@ -161,7 +158,37 @@ fn the_surest(view: &ReportView) -> String {
         }
         (value, None) => format!("probability of {value:.2}"),
     };
-    format!("The best supported is {source} → {target} with a {value}{effect}{others}.")
+    format!(
+        "The best supported is {source} {} {target} with a {value}{effect}{others}.",
+        arrow(first)
+    )
+}
+
+/// What stands between the ends of an edge.
+fn arrow(edge: &EdgeView) -> char {
+    if edge.is_undirected() { '—' } else { '→' }
+}
+
+/// What an edge does, by the part that carries it.
+fn effect_text(edge: &EdgeView, source: &str, target: &str) -> String {
+    let sign = |effect: f64| if effect < 0.0 { EffectSign::Negative } else { EffectSign::Positive };
+    let later = |sign: EffectSign| match sign {
+        EffectSign::Positive => format!("more {source} makes {target} grow faster"),
+        EffectSign::Negative => format!("more {source} makes {target} grow slower or fall"),
+        EffectSign::Unknown => "its direction depends on the state".to_owned(),
+    };
+    let at_once = |sign: EffectSign| match sign {
+        EffectSign::Positive => "they move in the same direction within a step".to_owned(),
+        EffectSign::Negative => "they move in opposite directions within a step".to_owned(),
+        EffectSign::Unknown => "they move together within a step".to_owned(),
+    };
+    match (edge.kind, edge.parts) {
+        (LinkKind::Both, Some([lagged, within])) => {
+            format!("{}; later, {}", at_once(sign(within)), later(sign(lagged)))
+        }
+        (LinkKind::WithinStep | LinkKind::Undirected, _) => at_once(edge.sign),
+        _ => later(edge.sign),
+    }
 }
 
 /// Against the truth where one is given, else feedback loops where edges are probable or not.

@@ -2,6 +2,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod bands;
+pub(crate) mod calendar;
 mod colour;
 pub(crate) mod dots;
 pub(crate) mod element;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use agreement::{AgreedEdge, AgreementView, ComparedRun};
 pub use column::Column;
 
-use crate::EffectSign;
+use crate::{Calendar, EffectSign};
 
 /// What a report shows of one run. Every matrix is by `[source, target]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,9 @@ pub struct DataView {
     pub left_out: Vec<String>,
     /// What the time axis of a chart says.
     pub time_label: String,
+    /// What dates the times are, where they are dates.
+    #[serde(default)]
+    pub calendar: Option<Calendar>,
 }
 
 /// The learned edges, and where they are drawn.
@@ -106,9 +109,9 @@ pub struct EdgeView {
     pub target: usize,
     /// Probability of any influence; where the graph has a score, that as a share of its full scale.
     pub probability: f64,
-    /// Sign of the effect on the drift.
+    /// Sign of the effect of the part that carries the edge.
     pub sign: EffectSign,
-    /// Mean effect on the drift in the user's units, where the method gives effects.
+    /// Mean effect of that part in the user's units, where the method gives effects.
     pub effect: Option<f64>,
     /// The same in deviations.
     pub strength: Option<f64>,
@@ -116,16 +119,66 @@ pub struct EdgeView {
     pub disagreement: f64,
     /// Probability of an influence within a step, where the model has such effects.
     pub instantaneous: Option<f64>,
+    /// What carries the edge, and whether it has a direction.
+    pub kind: LinkKind,
+    /// Where the effect lies with a probability of 90 % if the edge exists, where that is known.
+    pub interval: Option<[f64; 2]>,
+    /// Effects of the lagged part and of that within a step, where both carry the edge.
+    pub parts: Option<[f64; 2]>,
+}
+
+/// What carries an edge, and whether it has a direction; in one letter, since there are many edges.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LinkKind {
+    /// It acts through time; also any edge of a method that knows no parts.
+    #[default]
+    #[serde(rename = "l")]
+    Lagged,
+    /// Both move together within a step, and the data tell which way.
+    #[serde(rename = "w")]
+    WithinStep,
+    /// Both move together within a step, and nobody can tell which way.
+    #[serde(rename = "n")]
+    Undirected,
+    /// Lagged, and within a step.
+    #[serde(rename = "b")]
+    Both,
+    /// The edge in the other direction says all of this: a cell of the matrix, but no edge of its own.
+    #[serde(rename = "m")]
+    Mirrored,
 }
 
 /// An edge without the names of its fields, which would be most of a large report.
-type EdgeTuple = (usize, usize, f64, EffectSign, Option<f64>, Option<f64>, f64, Option<f64>);
+type EdgeTuple = (
+    usize,
+    usize,
+    f64,
+    EffectSign,
+    Option<f64>,
+    Option<f64>,
+    f64,
+    Option<f64>,
+    LinkKind,
+    Option<[f64; 2]>,
+    Option<[f64; 2]>,
+);
 
 impl EdgeView {
     /// An edge that a graph does not list.
     pub(crate) fn unlisted(source: usize, target: usize) -> Self {
         let sign = EffectSign::Unknown;
-        (source, target, 0.0, sign, None, None, 0.0, None).into()
+        (source, target, 0.0, sign, None, None, 0.0, None, LinkKind::Lagged, None, None).into()
+    }
+
+    /// Whether it is a line without a head.
+    pub fn is_undirected(&self) -> bool {
+        self.kind == LinkKind::Undirected
+    }
+
+    /// Whether it joins two variables, in this direction or in either where it has none.
+    pub(crate) fn joins(&self, source: usize, target: usize) -> bool {
+        let own = (self.source, self.target);
+        own == (source, target) || (self.is_undirected() && own == (target, source))
     }
 
     /// Whether it leads from a variable to itself.
@@ -136,9 +189,21 @@ impl EdgeView {
 
 impl From<EdgeTuple> for EdgeView {
     fn from(tuple: EdgeTuple) -> Self {
-        let (source, target, probability, sign, effect, strength, disagreement, instantaneous) =
-            tuple;
-        Self { source, target, probability, sign, effect, strength, disagreement, instantaneous }
+        let (source, target, probability, sign, effect, strength, ..) = tuple;
+        let (.., disagreement, instantaneous, kind, interval, parts) = tuple;
+        Self {
+            source,
+            target,
+            probability,
+            sign,
+            effect,
+            strength,
+            disagreement,
+            instantaneous,
+            kind,
+            interval,
+            parts,
+        }
     }
 }
 
@@ -146,7 +211,20 @@ impl From<EdgeView> for EdgeTuple {
     fn from(edge: EdgeView) -> Self {
         let EdgeView { source, target, probability, sign, .. } = edge;
         let EdgeView { effect, strength, disagreement, instantaneous, .. } = edge;
-        (source, target, probability, sign, effect, strength, disagreement, instantaneous)
+        let EdgeView { kind, interval, parts, .. } = edge;
+        (
+            source,
+            target,
+            probability,
+            sign,
+            effect,
+            strength,
+            disagreement,
+            instantaneous,
+            kind,
+            interval,
+            parts,
+        )
     }
 }
 
@@ -172,12 +250,18 @@ impl GraphView {
         self.score.as_ref().map_or("probability", |score| &score.name)
     }
 
+    /// Edges without those that say again what others do, the best first.
+    pub fn links(&self) -> impl Iterator<Item = &EdgeView> {
+        self.edges.iter().filter(|edge| edge.kind != LinkKind::Mirrored)
+    }
+
     /// Edges that are drawn at first with their positions in the list, the best first.
     pub fn drawn(&self) -> Vec<(usize, EdgeView)> {
         let SelectionView { threshold, most, self_loops } = self.selection;
         let mut left = most;
         let probable = self.edges.iter().copied().enumerate();
-        let probable = probable.filter(|(_, edge)| edge.probability >= threshold);
+        let probable = probable
+            .filter(|(_, edge)| edge.probability >= threshold && edge.kind != LinkKind::Mirrored);
         probable
             .filter(|(_, edge)| {
                 if edge.is_self_loop() {

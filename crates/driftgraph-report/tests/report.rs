@@ -2,8 +2,8 @@
 
 use driftgraph_report::view::{
     ChangeView, Column, CurveView, DataView, Download, EdgeView, FanSeries, FitSeries, FitView,
-    FutureView, GraphView, InterventionView, MethodView, MetricsView, ProvenanceView, RankingView,
-    ReportView, ScoreView, SelectionView, TrainingView, TriedView, TruthView,
+    FutureView, GraphView, InterventionView, LinkKind, MethodView, MetricsView, ProvenanceView,
+    RankingView, ReportView, ScoreView, SelectionView, TrainingView, TriedView, TruthView,
 };
 use driftgraph_report::{
     EffectSign, matrix_orders, node_positions, report_data, report_html, report_sections,
@@ -19,6 +19,9 @@ fn edge(source: usize, target: usize, probability: f64, sign: EffectSign) -> Edg
         strength: Some(0.25),
         disagreement: 3.0,
         instantaneous: Some(0.1),
+        kind: LinkKind::Lagged,
+        interval: Some([-0.75, -0.25]),
+        parts: None,
     }
 }
 
@@ -76,6 +79,7 @@ fn view(variables: &[String]) -> ReportView {
             n_missing: 2,
             left_out: Vec::new(),
             time_label: "time".into(),
+            calendar: None,
         },
         graph: GraphView {
             variables: variables.to_vec(),

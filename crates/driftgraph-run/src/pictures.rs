@@ -1,7 +1,7 @@
 //! Pictures of edges.
 
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
+use driftgraph_core::fitted::edges::{LearnedEdge, Sign, links};
 use driftgraph_report::{
     EdgeSelection, EffectSign, GraphOptions, LearnedEdges, graph_svg, heatmap_svg,
 };
@@ -28,12 +28,16 @@ pub fn edge_pictures(
     let matrices = Matrices::new(names.len(), edges);
     let drawn = LearnedEdges { truth: truth.map(SignatureGraph::matrix), ..matrices.edges(names) };
     let heatmap = heatmap_svg(&drawn, "Probability of every edge")?;
-    let n_probable = edges.iter().filter(|edge| edge.is_at_least(0.5)).count();
+    // The matrix has a cell for every pair, the graph each link once.
+    let links = links(edges);
+    let n_probable = links.iter().filter(|edge| edge.is_at_least(0.5)).count();
     let (title, selection) = if n_probable > MOST_EDGES {
         ("The most probable edges", EdgeSelection::Strongest(MOST_EDGES))
     } else {
         ("Edges with a probability of at least 0.5", EdgeSelection::AtLeast(0.5))
     };
+    let matrices = Matrices::new(names.len(), &links);
+    let drawn = LearnedEdges { truth: drawn.truth, ..matrices.edges(names) };
     let graph = graph_svg(&drawn, &GraphOptions { title, selection })?;
     Ok(Some([("edges.svg", heatmap), ("graph.svg", graph)]))
 }
@@ -53,15 +57,20 @@ pub fn graph_picture(
 struct Matrices {
     probabilities: Vec<f64>,
     signs: Vec<EffectSign>,
+    undirected: Vec<bool>,
 }
 
 impl Matrices {
     fn new(n: usize, edges: &[LearnedEdge]) -> Self {
-        let mut matrices =
-            Self { probabilities: vec![0.0; n * n], signs: vec![EffectSign::Unknown; n * n] };
+        let mut matrices = Self {
+            probabilities: vec![0.0; n * n],
+            signs: vec![EffectSign::Unknown; n * n],
+            undirected: vec![false; n * n],
+        };
         for edge in edges {
             let idx = edge.source * n + edge.target;
             matrices.probabilities[idx] = edge.probability.unwrap_or(0.0);
+            matrices.undirected[idx] = edge.is_undirected();
             matrices.signs[idx] = match edge.sign {
                 Some(Sign::Positive) => EffectSign::Positive,
                 Some(Sign::Negative) => EffectSign::Negative,
@@ -74,6 +83,7 @@ impl Matrices {
     fn edges<'a>(&'a self, names: &'a [String]) -> LearnedEdges<'a> {
         LearnedEdges {
             signs: Some(&self.signs),
+            undirected: Some(&self.undirected),
             ..LearnedEdges::probabilities(names, &self.probabilities)
         }
     }

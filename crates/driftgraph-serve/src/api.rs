@@ -187,7 +187,7 @@ async fn intervene(
         question.seed = asked.seed.unwrap_or(0);
         let data = shown.data.as_ref().map(|loaded| &loaded.data);
         let model = shown.run.model().map_err(|error| Refusal::unusable(&error))?;
-        let view = intervention_view(model, data, &question);
+        let view = intervention_view(model, &shown.run.record.data.time, data, &question);
         view.map(Json).map_err(|error| Refusal::unusable(&error))
     })
     .await

@@ -1,10 +1,10 @@
 //! The learned edges as a report shows them, and as files it carries.
 
 use driftgraph_core::fitted::edges::{
-    LearnedEdge, Sign, directed_graph, expected_edges, feedback_loops, links,
+    EdgeKind, LearnedEdge, Sign, directed_graph, expected_edges, feedback_loops, links,
 };
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
-use driftgraph_report::view::{Download, EdgeView, GraphView, ScoreView, SelectionView};
+use driftgraph_report::view::{Download, EdgeView, GraphView, LinkKind, ScoreView, SelectionView};
 use driftgraph_report::{
     EdgeSelection, EffectSign, GraphOptions, LearnedEdges, ReportError, graph_svg, matrix_orders,
     node_positions,
@@ -89,7 +89,24 @@ fn edge_view(edge: &LearnedEdge, share: f64) -> EdgeView {
         effect: edge.effect.map(significant),
         strength: edge.strength.map(significant),
         disagreement: rounded(edge.disagreement.unwrap_or(0.0), 2),
-        instantaneous: edge.probability_instantaneous.map(|p| rounded(p, 4)),
+        instantaneous: edge.parts.as_ref().map(|parts| rounded(parts.within_step.probability, 4)),
+        kind: link_kind(edge),
+        interval: edge.interval.map(|bounds| bounds.map(significant)),
+        parts: edge
+            .parts
+            .as_ref()
+            .filter(|_| edge.kind == Some(EdgeKind::Both))
+            .map(|parts| [parts.lagged.effect, parts.within_step.effect].map(significant)),
+    }
+}
+
+fn link_kind(edge: &LearnedEdge) -> LinkKind {
+    match edge.kind {
+        _ if edge.mirrored => LinkKind::Mirrored,
+        _ if edge.is_undirected() => LinkKind::Undirected,
+        Some(EdgeKind::WithinStep) => LinkKind::WithinStep,
+        Some(EdgeKind::Both) => LinkKind::Both,
+        Some(EdgeKind::Lagged) | None => LinkKind::Lagged,
     }
 }
 
@@ -161,11 +178,17 @@ fn picture(names: &[String], learned: &[LearnedEdge]) -> Result<String, ReportEr
     let full_scale = score.as_ref().map_or(1.0, |score| score.full_scale);
     let mut scores = vec![0.0; n * n];
     let mut signs = vec![EffectSign::Unknown; n * n];
+    let mut undirected = vec![false; n * n];
     for edge in learned.iter().filter(|edge| !edge.mirrored) {
+        undirected[edge.source * n + edge.target] = edge.is_undirected();
         scores[edge.source * n + edge.target] = full_scale * share(edge, score.as_ref());
         signs[edge.source * n + edge.target] = effect_sign(edge.sign);
     }
-    let mut edges = LearnedEdges { full_scale, ..LearnedEdges::probabilities(names, &scores) };
+    let mut edges = LearnedEdges {
+        full_scale,
+        undirected: Some(&undirected),
+        ..LearnedEdges::probabilities(names, &scores)
+    };
     if learned.iter().any(|edge| edge.sign.is_some()) {
         edges.signs = Some(&signs);
     }

@@ -7,6 +7,7 @@ use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTimes};
 use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::fitted::simulate::{SimulateSettings, even_times};
+use driftgraph_data::TimeAxis;
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::{
     ChangeView, Column, FanSeries, FitView, FutureView, InterventionView,
@@ -81,14 +82,16 @@ impl InterventionQuestion {
     }
 }
 
-/// Computes what interventions change.
+/// Computes what interventions change; `time` is that of the run, so that windows may have dates.
 pub fn intervention_view(
     model: &FittedModel,
+    time: &TimeAxis,
     data: Option<&SeriesSet>,
     question: &InterventionQuestion,
 ) -> Result<InterventionView, FittedError> {
-    let changes =
-        Interventions::parse(&question.changes, model.variables()).map_err(FittedError::from)?;
+    let read_time = |text: &str| time.read_bound(text).map_err(|problem| problem.to_string());
+    let changes = Interventions::parse_with(&question.changes, model.variables(), &read_time)
+        .map_err(FittedError::from)?;
     let horizon = question.horizon.unwrap_or_else(|| model.usual_span());
     let from = model.first_time_in(data);
     let times = even_times(from, horizon, Some(horizon / N_SIMULATED))?;

@@ -19,6 +19,7 @@ use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::Loaded;
 use driftgraph_data::run_folder::{Run, RunFolder};
+use driftgraph_report::Calendar;
 use driftgraph_report::view::{DataView, FitView, FutureView, InterventionView, ReportView};
 
 pub use agreement::agreement_view;
@@ -66,6 +67,7 @@ pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, V
             n_missing: description.missing_cells,
             left_out: run.record.training.left_out.clone(),
             time_label: time_label(run),
+            calendar: calendar(run),
         },
         graph: edges::graph_view(run.variables(), &learned),
         truth: truth.map(|truth| truth::truth_view(run, &learned, data, truth)).transpose()?,
@@ -98,7 +100,7 @@ fn answers(
     let mut interventions: Vec<InterventionView> = Vec::new();
     if !changes.is_empty() {
         let question = InterventionQuestion::new(changes.to_vec());
-        interventions.push(intervention_view(model, data, &question)?);
+        interventions.push(intervention_view(model, &run.record.data.time, data, &question)?);
     }
     Ok(ProcessAnswers { fit, future, interventions })
 }
@@ -106,9 +108,14 @@ fn answers(
 /// What the time axis of a chart says.
 fn time_label(run: &Run) -> String {
     match run.record.data.time.origin {
-        Some(_) => format!("time ({})", run.record.data.time),
+        Some(_) => "date".to_owned(),
         None => "time".to_owned(),
     }
+}
+
+/// What dates the times are, where the data have dates.
+pub fn calendar(run: &Run) -> Option<Calendar> {
+    run.record.data.time.seconds().map(|(origin, unit)| Calendar { origin, unit })
 }
 
 /// The run by the name of its folder; `demo/run` says more than `run`.

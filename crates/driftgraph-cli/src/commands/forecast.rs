@@ -13,11 +13,10 @@ use serde_json::json;
 
 use crate::asking::{
     BandColumns, Bar, accuracies, accuracy_table, bands_json, data_if_there, data_of, graph_choice,
-    last_bands, time_label, with_run, write_table,
+    last_bands, shown_time, span_of, step_size, time_label, times_of, with_run, write_table,
 };
 use crate::charts::{draw, panel};
 use crate::model_args::ForecastArgs;
-use crate::output::short;
 use crate::printer;
 
 pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<ExitCode> {
@@ -28,28 +27,35 @@ pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn settings(args: &ForecastArgs, times: ForecastTimes) -> ForecastSettings {
-    ForecastSettings {
+fn settings(
+    args: &ForecastArgs,
+    run: &Run,
+    times: ForecastTimes,
+) -> anyhow::Result<ForecastSettings> {
+    Ok(ForecastSettings {
         n_paths: args.paths.paths,
         times,
-        step_size: args.paths.step_size,
+        step_size: step_size(run, &args.paths)?,
         graph: graph_choice(&args.paths),
         scheme: args.paths.scheme,
         seed: args.paths.seed,
-    }
+    })
 }
 
 fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
     let data = data_if_there(run, &args.run)?;
     let times = if args.times.is_empty() {
         let series = data.as_ref().map(|loaded| &loaded.data);
-        ForecastTimes::even(run.model()?.usual_span_in(series), args.horizon, args.every)?
+        let horizon = span_of(run, "--horizon", args.horizon.as_deref())?;
+        let every = span_of(run, "--every", args.every.as_deref())?;
+        ForecastTimes::even(run.model()?.usual_span_in(series), horizon, every)?
     } else {
-        ForecastTimes::At(args.times.clone())
+        ForecastTimes::At(times_of(run, "--times", &args.times)?)
     };
     let bar = Bar::new("forecasting");
     let series = data.as_ref().map(|loaded| &loaded.data);
-    let forecasts = run.model()?.forecast(&settings(args, times), series, &|done| bar.set(done))?;
+    let forecasts =
+        run.model()?.forecast(&settings(args, run, times)?, series, &|done| bar.set(done))?;
     drop(bar);
     anyhow::ensure!(!forecasts.is_empty(), "none of the times lies after the end of a series");
     write_files(args, run, &forecasts, series)?;
@@ -58,8 +64,11 @@ fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
         let all: serde_json::Map<_, _> = forecasts
             .iter()
             .map(|one| {
-                let mut object = bands_json(names, &one.bands);
-                object["from"] = json!(one.from);
+                let mut object = bands_json(run, &one.bands);
+                object["from"] = match run.record.data.time.dates(&[one.from]) {
+                    Some(dates) => json!(dates[0]),
+                    None => json!(one.from),
+                };
                 (one.name.clone(), object)
             })
             .collect();
@@ -71,7 +80,7 @@ fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
         "{} forecast; `{}` at time {}:\n{}",
         count(forecasts.len(), "series", "series"),
         first.name,
-        short(end),
+        shown_time(run, end),
         last_bands(names, &first.bands)
     ))?;
     if forecasts.len() > 1 && args.out.out.is_none() {
@@ -83,7 +92,7 @@ fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
 fn test(args: &ForecastArgs, run: &Run, share: f64) -> anyhow::Result<()> {
     let loaded = data_of(run, &args.run)?;
     let bar = Bar::new("fitting the beginnings again");
-    let asked = settings(args, ForecastTimes::At(Vec::new()));
+    let asked = settings(args, run, ForecastTimes::At(Vec::new()))?;
     let test = run.model()?.forecast_test(&loaded.data, share, &asked, &|done| bar.set(done))?;
     drop(bar);
     let names = run.variables();
@@ -129,7 +138,7 @@ fn write_files(
         for one in forecasts {
             columns.add(&one.name, run.variables(), &one.bands, |_, _| true);
         }
-        write_table(file, &columns.into_table())?;
+        write_table(file, &columns.into_table(run))?;
     }
     if let Some(file) = &args.out.svg {
         draw(file, chart(run, forecasts, data))?;
@@ -166,6 +175,7 @@ fn chart(run: &Run, forecasts: &[SeriesForecast], data: Option<&SeriesSet>) -> B
         meaning: BandMeaning::default(),
         is_log: false,
         time_label: time_label(run),
+        calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),
     }
 }

@@ -113,16 +113,13 @@ fn json_text(
 fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     let with_noise = edges.iter().any(|edge| edge.noise_effect.is_some());
     let with_parts = edges.iter().any(|edge| edge.parts.is_some());
-    let with_intervals = edges.iter().any(|edge| edge.interval.is_some());
     let scored = edges.iter().all(|edge| edge.probability.is_none());
     if scored && edges.iter().all(|edge| edge.effect.is_none()) {
         return scores_table(names, edges);
     }
     let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
     header.extend(with_parts.then_some("kind"));
-    header.extend(["sign", "effect"]);
-    header.extend(with_intervals.then_some("90 %"));
-    header.push("strength");
+    header.extend(["sign", "effect", "strength"]);
     header.extend(with_noise.then_some("effect on noise"));
     if with_parts {
         header.extend(["lagged", "within a step"]);
@@ -136,9 +133,8 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
             edge.probability.map_or_else(|| short(edge.score), |p| format!("{p:.3}")),
         ];
         cells.extend(with_parts.then(|| kind_cell(edge)));
-        cells.extend([sign_word(edge.sign).to_owned(), short_or_dash(edge.effect)]);
-        cells.extend(with_intervals.then(|| interval(edge.interval)));
-        cells.push(short_or_dash(edge.strength));
+        cells.push(sign_word(edge.sign).to_owned());
+        cells.extend([edge.effect, edge.strength].map(short_or_dash));
         cells.extend(with_noise.then(|| short_or_dash(edge.noise_effect)));
         if with_parts {
             let part = |of: fn(&EdgeParts) -> &EdgePart| {
@@ -170,10 +166,6 @@ pub(crate) fn kind_cell(edge: &LearnedEdge) -> String {
 /// Probability and effect of one part.
 fn part_cell(part: &EdgePart) -> String {
     format!("{:.3}: {}", part.probability, short(part.effect))
-}
-
-fn interval(bounds: Option<[f64; 2]>) -> String {
-    bounds.map_or("-".to_owned(), |[low, high]| format!("{} to {}", short(low), short(high)))
 }
 
 fn tell_loops(names: &[String], loops: &[Vec<usize>]) {

@@ -9,8 +9,8 @@ use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
-    BandColumns, Bar, accuracies, accuracy_table, bands_json, data_of, time_label, with_run,
-    write_table,
+    BandColumns, Bar, accuracies, accuracy_table, bands_json, data_of, shown_time, time_label,
+    times_of, with_run, write_table,
 };
 use crate::charts::{draw, panel};
 use crate::commands::table;
@@ -29,15 +29,17 @@ pub(crate) fn run(args: &ImputeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn settings(args: &ImputeArgs) -> ImputeSettings {
-    let times =
-        if args.times.is_empty() { ImputeTimes::Rows } else { ImputeTimes::At(args.times.clone()) };
-    ImputeSettings { times, n_samples: args.samples, seed: args.seed }
+fn settings(args: &ImputeArgs, run: &Run) -> anyhow::Result<ImputeSettings> {
+    let times = match times_of(run, "--times", &args.times)? {
+        times if times.is_empty() => ImputeTimes::Rows,
+        times => ImputeTimes::At(times),
+    };
+    Ok(ImputeSettings { times, n_samples: args.samples, seed: args.seed })
 }
 
 fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
     let loaded = data_of(run, &args.run)?;
-    let imputed = run.model()?.impute(&loaded.data, &settings(args))?;
+    let imputed = run.model()?.impute(&loaded.data, &settings(args, run)?)?;
     let names = run.variables();
     let d = names.len();
     let only_missing = args.times.is_empty() && !args.all;
@@ -48,7 +50,7 @@ fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
     for one in &imputed {
         columns.add(&one.name, names, &one.bands, |row, idx| wanted(one, row, idx));
     }
-    let rows = columns.into_table();
+    let rows = columns.into_table(run);
     if let Some(file) = &args.out.out {
         write_table(file, &rows)?;
     }
@@ -58,7 +60,7 @@ fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
     }
     if args.out.json {
         let all: serde_json::Map<_, _> =
-            imputed.iter().map(|one| (one.name.clone(), bands_json(names, &one.bands))).collect();
+            imputed.iter().map(|one| (one.name.clone(), bands_json(run, &one.bands))).collect();
         return Ok(printer::data(&serde_json::to_string_pretty(&json!({"series": all}))?)?);
     }
     if rows.n_rows() == 0 {
@@ -77,7 +79,7 @@ fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
         let bands = &one.bands;
         shown.add_row([
             one.name.clone(),
-            short(bands.times[row]),
+            shown_time(run, bands.times[row]),
             names[idx].clone(),
             short(bands.mean[row * d + idx]),
             short(bands.deviation[row * d + idx]),
@@ -94,15 +96,16 @@ fn impute(args: &ImputeArgs, run: &Run) -> anyhow::Result<()> {
 fn test(args: &ImputeArgs, run: &Run, share: f64) -> anyhow::Result<()> {
     let loaded = data_of(run, &args.run)?;
     let bar = Bar::new("fitting without the hidden cells");
-    let test =
-        run.model()?.impute_test(&loaded.data, share, &settings(args), &|done| bar.set(done))?;
+    let test = run
+        .model()?
+        .impute_test(&loaded.data, share, &settings(args, run)?, &|done| bar.set(done))?;
     drop(bar);
     let names = run.variables();
     if let Some(file) = &args.out.out {
         write_table(file, &accuracy_table(names, &test.methods))?;
     }
     if let Some(file) = &args.out.svg {
-        let imputed = run.model()?.impute(&loaded.data, &settings(args))?;
+        let imputed = run.model()?.impute(&loaded.data, &settings(args, run)?)?;
         anyhow::ensure!(!imputed.is_empty(), "there is nothing to draw");
         draw(file, chart(run, &imputed))?;
     }
@@ -151,6 +154,7 @@ fn chart(run: &Run, imputed: &[ImputedSeries]) -> BandChart {
         meaning: BandMeaning::default(),
         is_log: false,
         time_label: time_label(run),
+        calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),
     }
 }

@@ -12,8 +12,8 @@ use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
-    BandColumns, Bar, bands_json, data_if_there, simulate_settings, time_label, with_error,
-    with_run, write_table,
+    BandColumns, Bar, bands_json, data_if_there, shown_time, simulate_settings, time_column,
+    time_label, with_error, with_run, write_table,
 };
 use crate::charts::{band, draw};
 use crate::commands::table;
@@ -23,17 +23,20 @@ use crate::printer;
 
 pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
     with_run(&args.run, |run| {
-        let changes =
-            Interventions::parse(&args.changes, run.variables()).map_err(FittedError::from)?;
+        let read_time = |text: &str| {
+            run.record.data.time.read_bound(text).map_err(|problem| problem.to_string())
+        };
+        let changes = Interventions::parse_with(&args.changes, run.variables(), &read_time)
+            .map_err(FittedError::from)?;
         let data = data_if_there(run, &args.run)?;
         let settings = simulate_settings(run, &args.span, &args.paths, data.as_ref())?;
-        tell_idle_windows(&changes, &settings.times);
+        tell_idle_windows(run, &changes, &settings.times);
         let bar = Bar::new("simulating");
         let series = data.as_ref().map(|loaded| &loaded.data);
         let effect = run.model()?.intervene(&changes, &settings, series, &|done| bar.set(done))?;
         drop(bar);
         if let Some(file) = &args.out.out {
-            write_table(file, &effect_table(&effect))?;
+            write_table(file, &effect_table(run, &effect))?;
         }
         if let Some(file) = &args.out.svg {
             draw(file, chart(run, &changes, &effect))?;
@@ -43,18 +46,21 @@ pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
                 "interventions": args.changes,
                 "paths": settings.n_paths,
                 "seed": settings.seed,
-                "without": bands_json(&effect.variables, &effect.without),
-                "with": bands_json(&effect.variables, &effect.with),
+                "without": bands_json(run, &effect.without),
+                "with": bands_json(run, &effect.with),
                 "ranking": effect.ranking.iter().map(|one| {
                     let mut object = json!(one);
                     object["variable"] = json!(effect.variables[one.variable]);
+                    if let Some(dates) = run.record.data.time.dates(&[one.time]) {
+                        object["time"] = json!(dates[0]);
+                    }
                     object
                 }).collect::<Vec<_>>(),
             });
             return Ok(printer::data(&serde_json::to_string_pretty(&object)?)?);
         }
         if effect.ranking.iter().any(|one| one.changed) {
-            printer::data(&ranking(&effect, settings.n_paths))?;
+            printer::data(&ranking(run, &effect, settings.n_paths))?;
         }
         tell_unchanged(&effect);
         Ok(())
@@ -62,26 +68,26 @@ pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell_idle_windows(changes: &Interventions, times: &[f64]) {
+fn tell_idle_windows(run: &Run, changes: &Interventions, times: &[f64]) {
     let (first, last) = (times[0], times[times.len() - 1]);
     for one in changes.idle(times) {
         printer::note(&format!(
             "warning: `{}` lies outside the simulated times {} to {}; see `--from` and `--horizon`",
             one.text,
-            short(first),
-            short(last)
+            shown_time(run, first),
+            shown_time(run, last)
         ));
     }
 }
 
-fn ranking(effect: &InterventionEffect, n_paths: usize) -> String {
+fn ranking(run: &Run, effect: &InterventionEffect, n_paths: usize) -> String {
     let mut rows =
         table(&["variable", "largest mean difference", "at time", "in deviations", "intervened"]);
     for one in effect.ranking.iter().filter(|one| one.changed) {
         rows.add_row([
             effect.variables[one.variable].clone(),
             with_error(one.difference, one.standard_error),
-            short(one.time),
+            shown_time(run, one.time),
             short(one.relative),
             if one.intervened { "yes" } else { "" }.to_owned(),
         ]);
@@ -101,14 +107,14 @@ fn tell_unchanged(effect: &InterventionEffect) {
 }
 
 /// One row per time and variable: without, with, and the difference.
-fn effect_table(effect: &InterventionEffect) -> Table {
+fn effect_table(run: &Run, effect: &InterventionEffect) -> Table {
     let names = &effect.variables;
     let d = names.len();
     let n_rows = effect.times.len() * d;
-    let times = (0..n_rows).map(|row| effect.times[row / d]).collect();
+    let times: Vec<f64> = (0..n_rows).map(|row| effect.times[row / d]).collect();
     let variables = (0..n_rows).map(|row| names[row % d].clone()).collect();
     let mut rows = Table::default()
-        .with("time", Column::Number(times))
+        .with("time", time_column(run, &times))
         .with("variable", Column::Text(variables));
     for (when, bands) in [("without", &effect.without), ("with", &effect.with)] {
         let columns = [&bands.mean, &bands.deviation].into_iter().chain(&bands.quantiles);
@@ -146,6 +152,7 @@ fn chart(run: &Run, changes: &Interventions, effect: &InterventionEffect) -> Ban
         meaning: BandMeaning::default(),
         is_log: false,
         time_label: time_label(run),
+        calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),
     }
 }

@@ -3,18 +3,18 @@
 use std::process::ExitCode;
 
 use driftgraph_core::fitted::simulate::SimulatedPaths;
+use driftgraph_data::run_folder::Run;
 use driftgraph_data::table::{Column, Table};
 use driftgraph_data::write::key_headers;
 use driftgraph_report::{BandChart, BandMeaning};
 use serde_json::json;
 
 use crate::asking::{
-    Bar, bands_json, data_if_there, last_bands, simulate_settings, time_label, with_run,
-    write_table,
+    Bar, bands_json, data_if_there, last_bands, shown_time, simulate_settings, time_column,
+    time_label, with_run, write_table,
 };
 use crate::charts::{draw, panel};
 use crate::model_args::SimulateArgs;
-use crate::output::short;
 use crate::printer;
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         drop(bar);
         let bands = paths.bands();
         if let Some(file) = &args.out.out {
-            write_table(file, &path_table(&paths))?;
+            write_table(file, &path_table(run, &paths))?;
         }
         if let Some(file) = &args.out.svg {
             let panels = (paths.variables.iter().enumerate())
@@ -38,12 +38,13 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
                 meaning: BandMeaning::default(),
                 is_log: false,
                 time_label: time_label(run),
+                calendar: driftgraph_view::calendar(run),
                 panels: panels.collect(),
             };
             draw(file, chart)?;
         }
         if args.out.json {
-            let mut object = bands_json(&paths.variables, &bands);
+            let mut object = bands_json(run, &bands);
             object["paths"] = json!(paths.n_paths);
             object["steps"] = json!(paths.n_steps);
             object["seed"] = json!(settings.seed);
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         printer::data(&format!(
             "{} paths at time {}:\n{}",
             paths.n_paths,
-            short(end),
+            shown_time(run, end),
             last_bands(&paths.variables, &bands)
         ))?;
         Ok(())
@@ -62,14 +63,14 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The paths as a data table: one series per path.
-fn path_table(paths: &SimulatedPaths) -> Table {
+fn path_table(run: &Run, paths: &SimulatedPaths) -> Table {
     let (n_times, d) = (paths.times.len(), paths.variables.len());
     let rows = paths.n_paths * n_times;
     let names = (0..rows).map(|row| format!("path-{}", row / n_times + 1)).collect();
-    let times = (0..rows).map(|row| paths.times[row % n_times]).collect();
+    let times: Vec<f64> = (0..rows).map(|row| paths.times[row % n_times]).collect();
     let [series, time] = key_headers(&paths.variables);
     let mut table =
-        Table::default().with(series, Column::Text(names)).with(time, Column::Number(times));
+        Table::default().with(series, Column::Text(names)).with(time, time_column(run, &times));
     for (idx, name) in paths.variables.iter().enumerate() {
         let values = paths.states.iter().skip(idx).step_by(d).copied().collect();
         table = table.with(name.clone(), Column::Number(values));

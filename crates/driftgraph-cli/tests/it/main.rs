@@ -3,6 +3,7 @@
 mod asking;
 mod baseline;
 mod check;
+mod dates;
 mod demo;
 mod docs;
 mod errors;

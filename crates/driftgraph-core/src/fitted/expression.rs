@@ -67,6 +67,12 @@ pub enum Trouble {
     /// Brackets inside brackets without end.
     #[error("the formula is nested too deeply")]
     TooDeep,
+    /// A time that nobody can read.
+    #[error("{reason}")]
+    NotATime {
+        /// Why.
+        reason: String,
+    },
     /// A quotient whose divisor is 0.
     #[error("division by zero")]
     DivisionByZero,

@@ -2,10 +2,11 @@
 //!
 //! State: `x = 0.5`, `x = 2*y + 1`, `clip(x; 0, 3)`, `project sphere(x, y; 1)`, `project plane(x, y; 1, 1; 2)`,
 //! `project box(x, y; 0, 1; 0, 2)`. Dynamics: `drift(x) = ...`, `+=`, `-=`, `*=`, and the same of `diffusion(x)`. A
-//! window may follow: `@ 10..20`, `@ 5..`, `@ ..8`.
+//! window may follow: `@ 10..20`, `@ 5..`, `@ ..8`. What its times mean, the caller knows: they may be dates.
 
 mod idempotence;
 mod parse;
+mod window;
 
 pub use idempotence::NotIdempotent;
 pub(super) use idempotence::StateProblem;
@@ -143,10 +144,24 @@ pub struct Interventions {
     names: Vec<String>,
 }
 
+/// Reads a time as the user wrote it.
+///
+/// `None` for a text that may be a formula of numbers, and a reason where it can be nothing of the kind.
+pub type TimeReader<'a> = dyn Fn(&str) -> Result<Option<f64>, String> + 'a;
+
 impl Interventions {
-    /// Reads interventions on these variables.
+    /// Reads interventions on these variables, with windows in numbers.
     pub fn parse(texts: &[String], variables: &[String]) -> Result<Self, ExpressionError> {
-        let list = texts.iter().map(|text| parse::intervention(text, variables));
+        Self::parse_with(texts, variables, &|_| Ok(None))
+    }
+
+    /// Reads interventions on these variables, with windows in times that `read_time` understands.
+    pub fn parse_with(
+        texts: &[String],
+        variables: &[String],
+        read_time: &TimeReader<'_>,
+    ) -> Result<Self, ExpressionError> {
+        let list = texts.iter().map(|text| parse::intervention(text, variables, read_time));
         Ok(Self { list: list.collect::<Result<_, _>>()?, names: variables.to_vec() })
     }
 
@@ -341,6 +356,28 @@ mod tests {
         assert_eq!(apply(2.0), ([1.0, 1.0, -5.0], [2.0, 1.0, 1.0]));
         assert_eq!(changes.variables(), [0, 2]);
         assert_eq!(changes.bounds(), [0.0, 2.0]);
+    }
+
+    #[test]
+    fn times_of_windows_are_read_by_whoever_knows_them() {
+        let read = |text: &str, read_time: &TimeReader<'_>| {
+            Interventions::parse_with(&[text.to_owned()], &names(), read_time)
+        };
+        let year = |text: &str| match text.split_once('-') {
+            Some((year, "01-01T10:00")) => Ok(year.parse().ok()),
+            Some(_) => Err(format!("`{text}` is no new year")),
+            None => Ok(None),
+        };
+        let window = |text: &str| read(text, &year).map(|all| all.list()[0].window);
+        let text = "x1 = 10 @ 2000-01-01T10:00 ..2002-01-01T10:00";
+        assert_eq!(window(text), Ok(Window { from: 2000.0, to: 2002.0 }));
+        assert_eq!(window("x1 = 10 @ 2*3.."), Ok(Window { from: 6.0, to: f64::INFINITY }));
+        assert_eq!(
+            window("x1 = 10 @ ..2002-02-01").unwrap_err().to_string(),
+            "`2002-02-01` is no new year, in column 13 of `x1 = 10 @ ..2002-02-01`"
+        );
+        let at = Interventions::parse(&["`a@b` = 1 @ ..2".to_owned()], &["a@b".to_owned()]);
+        assert_eq!(at.unwrap().list()[0].window.to, 2.0);
     }
 
     #[test]

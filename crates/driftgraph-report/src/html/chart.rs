@@ -1,6 +1,7 @@
 //! Small line charts whose colours come from the page, so that they follow light, dark and print.
 
 use crate::svg::axis::Axis;
+use crate::svg::calendar::Calendar;
 use crate::svg::element::{Element, PathData};
 use crate::svg::text::{shortened, text_width};
 
@@ -17,6 +18,8 @@ pub(super) struct Chart {
     pub(super) title: String,
     /// What the level axis counts.
     pub(super) x_label: String,
+    /// What dates the level axis has, where it has dates.
+    pub(super) calendar: Option<Calendar>,
     /// What is drawn, from back to front.
     pub(super) layers: Vec<Layer>,
     /// Both axes from 0 to 1.
@@ -80,7 +83,8 @@ impl Chart {
             }
         }
         let finite = |all: Vec<f64>| all.into_iter().filter(|value| value.is_finite());
-        (Axis::around(finite(xs), false), Axis::around(finite(ys), true))
+        let horizontal = Axis::around(finite(xs), false).with_calendar(self.calendar);
+        (horizontal, Axis::around(finite(ys), true))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::svg::graph::{
     DrawnEdge, SAMPLE_WIDTH, STANDINGS, Standing, draw, line_sample, sign_class, sign_samples,
 };
 use crate::svg::legend::SAMPLE;
-use crate::view::{EdgeView, GraphView, ReportView};
+use crate::view::{EdgeView, GraphView, LinkKind, ReportView};
 
 /// Rows of the table that are open at first, and in all.
 const SHOWN_ROWS: usize = 10;
@@ -65,8 +65,13 @@ fn lead(view: &ReportView) -> String {
         n if n == graph.selection.most => format!("{n} best supported edges"),
         n => count(n, "edge", "edges"),
     };
+    let lines = if graph.links().any(EdgeView::is_undirected) {
+        ". A line without a head joins variables that move together within a step, and nobody can tell which way"
+    } else {
+        ""
+    };
     format!(
-        "{meaning}; the wider, {wide}. The {which} with a {} of at least {} {} drawn.",
+        "{meaning}; the wider, {wide}{lines}. The {which} with a {} of at least {} {} drawn.",
         graph.score_name(),
         value_text(graph, graph.selection.threshold),
         if drawn == 1 { "is" } else { "are" },
@@ -133,16 +138,18 @@ fn drawn_edges(graph: &GraphView, truth: Option<&[[usize; 2]]>) -> Vec<DrawnEdge
         share: edge.probability,
         value: format!("{} {}", graph.score_name(), value_text(graph, edge.probability)),
         sign: has_signs.then_some(edge.sign),
+        is_undirected: edge.is_undirected(),
         standing,
         listed,
     };
     let mut found: Vec<DrawnEdge> = (graph.drawn().iter().rev())
         .map(|(idx, edge)| {
-            let is_true = truth.map(|truth| truth.contains(&[edge.source, edge.target]));
+            let is_true = truth.map(|truth| truth.iter().any(|&[s, t]| edge.joins(s, t)));
             drawn(edge, Standing::of_selected(is_true), Some(*idx))
         })
         .collect();
-    let is_drawn = |pair: &[usize; 2]| found.iter().any(|edge| [edge.source, edge.target] == *pair);
+    let is_drawn =
+        |pair: &[usize; 2]| graph.drawn().iter().any(|(_, edge)| edge.joins(pair[0], pair[1]));
     let missed = truth.into_iter().flatten().filter(|pair| {
         let is_shown = graph.selection.self_loops || pair[0] != pair[1];
         is_shown && !is_drawn(pair)
@@ -188,7 +195,7 @@ fn legend(graph: &GraphView, has_truth: bool) -> Element {
 
 fn table(graph: &GraphView) -> Element {
     let rows = |self_loops: bool| -> Vec<Element> {
-        let edges = graph.edges.iter().filter(|edge| edge.is_self_loop() == self_loops);
+        let edges = graph.links().filter(|edge| edge.is_self_loop() == self_loops);
         edges.take(MOST_ROWS).map(|edge| table_row(graph, edge)).collect()
     };
     let header = table_header(graph);
@@ -218,7 +225,8 @@ fn table(graph: &GraphView) -> Element {
         return out;
     }
     let below = Element::new("p").set("class", "faint").text(
-        "Effect: mean change of the target's rate per unit of the source, in your units. In deviations: the same \
+        "Effect: mean change of the target's rate per unit of the source, in your units; within a step, change of the \
+         target per change of the source. 90 %: where the effect lies with that probability, if the edge exists. In deviations: the effect \
          for standardised variables, to compare edges with each other. Seeds differ by: deviation of the log-odds over fits with other random numbers.",
     );
     out.with(below)
@@ -229,14 +237,34 @@ type NumberColumn = (&'static str, fn(&EdgeView) -> Option<String>);
 
 /// The columns of numbers that any edge fills.
 fn number_columns(graph: &GraphView) -> Vec<NumberColumn> {
-    let all: [NumberColumn; 4] = [
+    let all: [NumberColumn; 7] = [
+        ("kind", kind_text),
         ("effect", |edge| edge.effect.map(super::signed)),
+        ("90 %", |edge| {
+            edge.interval
+                .map(|[low, high]| format!("{} to {}", super::signed(low), super::signed(high)))
+        }),
         ("in deviations", |edge| edge.strength.map(super::signed)),
         ("seeds differ by", |edge| (edge.disagreement > 0.0).then(|| short(edge.disagreement))),
         ("within a step", |edge| edge.instantaneous.map(probability)),
+        ("lagged; within a step", |edge| {
+            let parts = edge.parts?.map(super::signed);
+            Some(parts.join("; "))
+        }),
     ];
     let is_used = |(_, of): &NumberColumn| graph.edges.iter().any(|edge| of(edge).is_some());
     all.into_iter().filter(is_used).collect()
+}
+
+/// What carries an edge, where that is not the drift alone.
+fn kind_text(edge: &EdgeView) -> Option<String> {
+    let text = match edge.kind {
+        LinkKind::Lagged | LinkKind::Mirrored => return None,
+        LinkKind::WithinStep => "within a step",
+        LinkKind::Undirected => "within a step, either way",
+        LinkKind::Both => "lagged and within a step",
+    };
+    Some(text.to_owned())
 }
 
 fn table_header(graph: &GraphView) -> Element {

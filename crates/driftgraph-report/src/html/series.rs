@@ -44,6 +44,7 @@ fn fit_chart(view: &ReportView, series: &FitSeries, variable: usize) -> Chart {
     Chart {
         title: view.graph.variables[variable].clone(),
         x_label: view.data.time_label.clone(),
+        calendar: view.data.calendar,
         layers: vec![
             Layer::Band { class: "first", points: band },
             Layer::Line { class: "first", points: zip(&series.mean[variable]) },
@@ -123,6 +124,7 @@ fn future_chart(view: &ReportView, fan: &FanSeries, variable: usize) -> Chart {
     Chart {
         title: view.graph.variables[variable].clone(),
         x_label: view.data.time_label.clone(),
+        calendar: view.data.calendar,
         layers,
         mark: past.and_then(|past| past.times.last().copied()),
         ..Chart::default()
@@ -137,6 +139,11 @@ fn fan_layers(fan: &FanSeries, variable: usize, class: &'static str) -> Vec<Laye
         Layer::Band { class, points: points.collect() }
     };
     vec![band(0, 4), band(1, 3), Layer::Line { class, points: pairs(&fan.times, quantile(2)) }]
+}
+
+/// A time as the user wrote times.
+fn time_text(view: &ReportView, time: f64) -> String {
+    view.data.calendar.map_or_else(|| short(time), |calendar| calendar.text(time))
 }
 
 fn intervention_part(view: &ReportView, idx: usize, one: &InterventionView) -> Element {
@@ -155,8 +162,8 @@ fn intervention_part(view: &ReportView, idx: usize, one: &InterventionView) -> E
         let mut layers = fan_layers(&one.without, change.variable, "first");
         layers.extend(fan_layers(&one.with, change.variable, "second"));
         let title = view.graph.variables[change.variable].clone();
-        let x_label = view.data.time_label.clone();
-        charts.push(Chart { title, x_label, layers, ..Chart::default() }.draw());
+        let (x_label, calendar) = (view.data.time_label.clone(), view.data.calendar);
+        charts.push(Chart { title, x_label, calendar, layers, ..Chart::default() }.draw());
     }
     let header =
         ["variable", "largest mean difference", "standard error", "at time", "in deviations"];
@@ -166,16 +173,16 @@ fn intervention_part(view: &ReportView, idx: usize, one: &InterventionView) -> E
             view.graph.variables[change.variable].clone(),
             signed(change.difference),
             short(change.standard_error),
-            short(change.time),
+            time_text(view, change.time),
             signed(change.relative),
         ]
     });
     let n_same = one.changes.iter().filter(|change| !change.changed).count();
     let same = format!("{n_same} of {} variables do not change at all.", one.changes.len());
-    let times = || one.without.times.iter().copied();
+    let times = &one.without.times;
     let idle = one.idle.iter().map(|text| {
-        let (first, last) =
-            (short(times().next().unwrap_or(0.0)), short(times().last().unwrap_or(0.0)));
+        let ends = [times.first(), times.last()];
+        let [first, last] = ends.map(|time| time_text(view, time.copied().unwrap_or(0.0)));
         let sentence =
             format!(" does nothing: its times lie outside the simulated ones, {first} to {last}.");
         let caution = Element::new("p").set("class", "caution").set("role", "note");

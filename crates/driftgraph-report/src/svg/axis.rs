@@ -1,5 +1,7 @@
 //! An axis that holds all its numbers, with ticks at round ones.
 
+use super::calendar::Calendar;
+
 /// About so many ticks.
 const N_TICKS: f64 = 5.0;
 
@@ -11,6 +13,8 @@ pub(crate) struct Axis {
     high: f64,
     step: f64,
     is_log: bool,
+    /// What dates the numbers are, where they are dates.
+    calendar: Option<Calendar>,
 }
 
 impl Axis {
@@ -27,12 +31,18 @@ impl Axis {
         }
         let room = if with_room { 0.06 * (high - low) } else { 0.0 };
         let (low, high) = (low - room, high + room);
-        Self { low, high, step: round_step((high - low) / N_TICKS), is_log: false }
+        let step = round_step((high - low) / N_TICKS);
+        Self { low, high, step, is_log: false, calendar: None }
     }
 
     /// The same for positive numbers, with equal lengths for equal ratios.
     pub(crate) fn around_log(numbers: impl Iterator<Item = f64>, with_room: bool) -> Self {
         Self { is_log: true, ..Self::around(numbers.map(libm::log10), with_room) }
+    }
+
+    /// The same with dates at its ticks.
+    pub(crate) fn with_calendar(self, calendar: Option<Calendar>) -> Self {
+        Self { calendar, ..self }
     }
 
     /// A number as it is measured along the axis.
@@ -58,6 +68,9 @@ impl Axis {
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         if self.is_log {
             return self.log_ticks();
+        }
+        if let Some(calendar) = self.calendar {
+            return calendar.ticks(self.low, self.high);
         }
         let first = (self.low / self.step).ceil();
         let mut ticks = Vec::new();

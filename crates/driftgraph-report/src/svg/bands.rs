@@ -1,6 +1,7 @@
 //! Lines with bands over time: one panel per variable, all on the same axis of time.
 
 use super::axis::Axis;
+use super::calendar::Calendar;
 use super::colour;
 use super::element::{Element, PathData};
 use super::legend::{Legend, SAMPLE};
@@ -17,6 +18,8 @@ pub struct BandChart {
     pub subtitle: String,
     /// What the axis of time counts.
     pub time_label: String,
+    /// What dates the times are, where they are dates.
+    pub calendar: Option<Calendar>,
     /// What lines and bands are.
     pub meaning: BandMeaning,
     /// Whether both axes are logarithmic; then all numbers must be positive.
@@ -115,7 +118,8 @@ pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
     let legend_x = MARGIN + cell.0 * n_columns as f64 + 14.0;
     let height = (top + cell.1 * n_rows as f64).max(top + legend.height()) + MARGIN;
     let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &words);
-    let times = axis_around(chart.panels.iter().flat_map(Panel::times), chart.is_log, false);
+    let times = axis_around(chart.panels.iter().flat_map(Panel::times), chart.is_log, false)
+        .with_calendar(chart.calendar);
     for (idx, panel) in chart.panels.iter().enumerate() {
         let x = MARGIN + GAP.0 - 12.0 + cell.0 * (idx % n_columns) as f64;
         let y = top + 18.0 + cell.1 * (idx / n_columns) as f64;

@@ -72,6 +72,8 @@ pub(crate) struct DrawnEdge {
     pub(crate) value: String,
     /// The sign, where the method gives any.
     pub(crate) sign: Option<EffectSign>,
+    /// Whether it is a line without a head.
+    pub(crate) is_undirected: bool,
     pub(crate) standing: Standing,
     /// Its position in the list that scripts have.
     pub(crate) listed: Option<usize>,
@@ -99,6 +101,8 @@ pub(crate) fn draw(names: &[String], positions: &[[f64; 2]], edges: &[DrawnEdge]
         let line = edge.width();
         let arrow = if edge.source == edge.target {
             arrow::self_loop(from, 2.0 * from.y <= height, line, edge.sign)
+        } else if edge.is_undirected {
+            arrow::link(from, to)
         } else {
             arrow::between(from, to, line, edge.sign)
         };
@@ -122,7 +126,9 @@ impl DrawnEdge {
             (_, Some(sign)) => format!(", {} effect", sign_name(sign)),
         };
         let (source, target) = (&names[self.source], &names[self.target]);
-        let tooltip = format!("{source} → {target}: {}{sign}{}", self.value, self.standing.words());
+        let between = if self.is_undirected { "—" } else { "→" };
+        let tooltip =
+            format!("{source} {between} {target}: {}{sign}{}", self.value, self.standing.words());
         let mut group = Element::new("g").set("class", &edge_class(self.sign, self.standing));
         if let Some(listed) = self.listed {
             group = group.set("data-edge", &listed.to_string());
@@ -254,13 +260,22 @@ fn drawn_edges(
     for &idx in &ranked {
         selected[idx] = true;
     }
-    let is_true = |idx: usize| edges.truth.map(|truth| truth[idx]);
+    let is_undirected = |idx: usize| edges.undirected.is_some_and(|all| all[idx]);
+    let back = |idx: usize| (idx % n) * n + idx / n;
+    let is_true = |idx: usize| {
+        edges.truth.map(|truth| truth[idx] || (is_undirected(idx) && truth[back(idx)]))
+    };
+    // A link without a direction covers both.
+    for &idx in ranked.iter().filter(|&&idx| is_undirected(idx)) {
+        selected[back(idx)] = true;
+    }
     let drawn = |idx: usize, standing| DrawnEdge {
         source: idx / n,
         target: idx % n,
         share: edges.scores[idx] / edges.full_scale,
         value: edges.score_text(edges.scores[idx]),
         sign: edges.signs.map(|signs| signs[idx]),
+        is_undirected: is_undirected(idx),
         standing,
         listed: None,
     };

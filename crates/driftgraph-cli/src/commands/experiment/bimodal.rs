@@ -252,6 +252,7 @@ fn picture(data: &SeriesSet, learned: &[Learned]) -> anyhow::Result<String> {
         subtitle: "the data and new paths of what each method learned; mind the vertical axes"
             .to_owned(),
         time_label: "time".to_owned(),
+        calendar: None,
         meaning: BandMeaning { middle: "solution", ..BandMeaning::default() },
         is_log: false,
         panels,

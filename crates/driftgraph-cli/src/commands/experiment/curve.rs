@@ -60,6 +60,7 @@ fn chart(method: &str, group: Option<&str>, variants: &[&Variant], cells: &[Cell
         title: format!("{method} over training{size}"),
         subtitle: "mean over seeds, with its 95 % confidence interval".to_owned(),
         time_label: if has_epochs { "epoch" } else { "step" }.to_owned(),
+        calendar: None,
         meaning: BandMeaning { middle: "mean", half: "", most: "95 % band" },
         is_log: false,
         panels: METRICS.map(panel).into(),

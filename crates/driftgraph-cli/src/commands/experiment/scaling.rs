@@ -317,6 +317,7 @@ fn picture(growing: &str, costs: &[&Measured]) -> anyhow::Result<Option<String>>
         title: format!("Cost against the number of {growing}"),
         subtitle: format!("{}; both axes logarithmic", others.join(", ")),
         time_label: format!("number of {growing}"),
+        calendar: None,
         meaning: BandMeaning { middle: "measured", ..BandMeaning::default() },
         is_log: true,
         panels,

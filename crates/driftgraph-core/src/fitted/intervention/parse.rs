@@ -1,16 +1,23 @@
 //! Text to interventions.
 
-use super::{Change, How, Intervention, Shape, Window};
+use super::{Change, How, Intervention, Shape, TimeReader, Window, window};
 use crate::fitted::expression::{ExpressionError, Parser, Symbol, Trouble};
 
 pub(super) fn intervention(
     text: &str,
     variables: &[String],
+    read_time: &TimeReader<'_>,
 ) -> Result<Intervention, ExpressionError> {
-    let mut parser = Parser::new(text, variables)?;
-    let change = change(&mut parser)?;
-    let window = window(&mut parser)?;
-    parser.end()?;
+    let (head, tail) = window::split(text);
+    // Places are counted in the whole text, whichever part of it is read.
+    let whole = |error: ExpressionError| ExpressionError { text: text.to_owned(), ..error };
+    let mut parser = Parser::new(head, variables).map_err(whole)?;
+    let change = change(&mut parser).map_err(whole)?;
+    parser.end().map_err(whole)?;
+    let window = match tail {
+        Some(tail) => window::read(text, tail, read_time)?,
+        None => Window { from: f64::NEG_INFINITY, to: f64::INFINITY },
+    };
     Ok(Intervention { text: text.trim().to_owned(), change, window })
 }
 
@@ -159,27 +166,4 @@ fn numbers(parser: &mut Parser<'_>, n: usize) -> Result<Vec<f64>, ExpressionErro
     }
     let (expected, found) = ("one number per variable", numbers.len().to_string());
     Err(parser.error(position, Trouble::Unexpected { expected, found }))
-}
-
-/// `@ 10..20`, open where a time is missing; always where there is none.
-fn window(parser: &mut Parser<'_>) -> Result<Window, ExpressionError> {
-    let always = Window { from: f64::NEG_INFINITY, to: f64::INFINITY };
-    if !parser.takes("@") {
-        return Ok(always);
-    }
-    let position = parser.position();
-    let from = match parser.peek().0 {
-        Symbol::Sign("..") => always.from,
-        _ => parser.constant()?,
-    };
-    parser.needs("..", "`..` between the two times of a window")?;
-    let to = match parser.peek().0 {
-        Symbol::End => always.to,
-        _ => parser.constant()?,
-    };
-    if from < to {
-        return Ok(Window { from, to });
-    }
-    let expected = "a window that ends after it starts";
-    Err(parser.error(position, Trouble::Unexpected { expected, found: format!("`{from}..{to}`") }))
 }

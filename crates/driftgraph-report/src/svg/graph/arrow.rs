@@ -37,8 +37,22 @@ pub(crate) fn line_width(probability: f64) -> f64 {
     0.7 + 3.0 * probability * probability
 }
 
+/// A line between two nodes without a head.
+pub(crate) fn link(from: Node, to: Node) -> Arrow {
+    curved(from, to, |tip, _| (PathData::default(), tip))
+}
+
 /// From one node to another.
 pub(crate) fn between(from: Node, to: Node, width: f64, sign: Option<EffectSign>) -> Arrow {
+    curved(from, to, |tip, slope| head(tip, slope, width, sign))
+}
+
+/// A curve between two nodes with what stands at its end.
+fn curved(
+    from: Node,
+    to: Node,
+    head: impl Fn([f64; 2], [f64; 2]) -> (PathData, [f64; 2]),
+) -> Arrow {
     let (dx, dy) = (to.x - from.x, to.y - from.y);
     let control = [0.5 * (from.x + to.x) + BEND * dy, 0.5 * (from.y + to.y) - BEND * dx];
     let at = |t: f64| {
@@ -55,7 +69,7 @@ pub(crate) fn between(from: Node, to: Node, width: f64, sign: Option<EffectSign>
         2.0 * (1.0 - end) * (control[0] - from.x) + 2.0 * end * (to.x - control[0]),
         2.0 * (1.0 - end) * (control[1] - from.y) + 2.0 * end * (to.y - control[1]),
     ];
-    let (head, neck) = head(tip, slope, width, sign);
+    let (head, neck) = head(tip, slope);
     // The part of the curve between the nodes has this control point (de Casteljau).
     let mixed = |axis: usize| {
         let first = [from.x, from.y][axis] * (1.0 - start) + control[axis] * start;
