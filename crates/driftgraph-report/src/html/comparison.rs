@@ -53,6 +53,7 @@ fn chart(
         layers: std::iter::once(chance).chain(curves).collect(),
         unit_square: true,
         mark: None,
+        calendar: None,
     }
     .draw()
 }
