@@ -12,6 +12,7 @@ mod faults;
 mod fit;
 mod generate;
 mod help;
+mod methods;
 mod reading;
 mod report;
 mod resume;
