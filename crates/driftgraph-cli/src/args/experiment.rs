@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use driftgraph_methods::METHODS;
 
@@ -45,9 +45,11 @@ pub(crate) struct ExperimentArgs {
     /// Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: Option<u64>,
-    /// Methods or presets, separated by commas [default: bridge, partial-correlation, ridge, var;
-    /// calibration and step-size: bridge]
-    #[arg(long, value_name = "A,B,...", value_parser = method_names(), value_delimiter = ',')]
+    /// Methods or presets (see `driftgraph methods`), scotch-paper (the paper's preset for the data at
+    /// hand), all-fast (bridge and what takes seconds) or all, separated by commas [default: bridge,
+    /// partial-correlation, ridge, var; calibration and step-size: bridge]
+    #[arg(long, value_name = "A,B,...", value_parser = method_names(), value_delimiter = ',',
+        hide_possible_values = true)]
     pub(crate) methods: Vec<String>,
     /// Only data of this name in the table, or whose names hold this text; may be repeated
     #[arg(long, value_name = "TEXT")]
@@ -99,22 +101,13 @@ impl ExperimentName {
 
 /// Names of methods and presets, and those that stand for several.
 fn method_names() -> PossibleValuesParser {
-    let own = [
-        (SCOTCH_PAPER, "the paper's settings for the data at hand, as far as --budget allows"),
-        (ALL_FAST, "bridge, and every method that takes seconds"),
-        (ALL, "every method"),
-    ];
-    let mut names = Vec::new();
-    for method in METHODS {
-        names.push((method.name(), method.description()));
-        let presets = method.presets();
-        let others = presets.iter().filter(|preset| preset.name != method.name());
-        names.extend(others.map(|preset| (preset.name, preset.meaning)));
+    let methods = METHODS.iter().map(|method| method.name());
+    let presets = METHODS.iter().flat_map(|method| method.presets()).map(|preset| preset.name);
+    let mut names: Vec<&str> = Vec::new();
+    for name in methods.chain(presets).chain([SCOTCH_PAPER, ALL_FAST, ALL]) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
     }
-    names.extend(own);
-    names
-        .into_iter()
-        .map(|(name, help)| PossibleValue::new(name).help(help))
-        .collect::<Vec<_>>()
-        .into()
+    names.into()
 }

@@ -351,10 +351,10 @@ fn help_of_experiment() {
     overview: the tables in DIR/lorenz, DIR/dream3 and so on as one table and one picture.
 
     Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
-    and for every cell (data, method, seed) DIR/cells/KEY.json and DIR/edges/KEY.csv. Finished cells
-    are not computed again, unless data, settings or version have changed: after Ctrl-C the same
-    command goes on where it stopped. True graphs only score results; no method sees them, and what
-    --oracle chooses by them is marked.
+    and for every cell (data, method, seed) a run folder DIR/cells/KEY, like those of fit; data that
+    were made are in DIR/data. Finished cells are not computed again, unless data, settings or version
+    have changed: after Ctrl-C the same command goes on where it stopped. True graphs only score
+    results; no method sees them, and what --oracle chooses by them is marked.
 
     Usage: driftgraph experiment [OPTIONS] --out <DIR> <NAME>
 
@@ -373,16 +373,9 @@ fn help_of_experiment() {
               Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
 
           --methods <A,B,...>
-              Methods, separated by commas [default: bridge and the simple ones; calibration: bridge]
-
-              Possible values:
-              - bridge:              Our default fit: settings chosen without the truth
-              - bridge-linear:       The linear candidate alone, without a choice (fit --select none)
-              - scotch-paper:        The simulated posterior with the paper's settings, as far as
-                --budget allows
-              - partial-correlation: Absolute partial correlation
-              - ridge:               Ridge regression of rates of change on levels
-              - var:                 First-order vector autoregression
+              Methods or presets (see `driftgraph methods`), scotch-paper (the paper's preset for the
+              data at hand), all-fast (bridge and what takes seconds) or all, separated by commas
+              [default: bridge, partial-correlation, ridge, var; calibration and step-size: bridge]
 
           --only <TEXT>
               Only data of this name in the table, or whose names hold this text; may be repeated
@@ -391,8 +384,8 @@ fn help_of_experiment() {
               Also say what the best candidate that bridge tried would have got, judged by the truth
 
           --budget <TIME>
-              Longest time of one cell of scotch-paper, e.g. 90s, 10m or 2h; a longer one goes on from
-              there
+              Longest time of one cell with the paper's training, e.g. 90s, 10m or 2h; a longer one goes
+              on from there
               
               [default: 10m]
 

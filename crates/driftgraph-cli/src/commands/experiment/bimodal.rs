@@ -19,8 +19,8 @@ use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
 use driftgraph_systems::{Generated, Recipe, generate, registry};
 use serde_json::{Value, json};
 
-use super::cell::{Cost, Found, Store, Task};
-use super::origin::{heading, made_by};
+use super::cell::{Cost, Found, Store, Tables, Task};
+use super::origin::made_by;
 use super::pace::CellProgress;
 use super::plan::{BRIDGE, SIMULATED};
 use super::sample::Sample;
@@ -107,16 +107,14 @@ pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
     }
     let first = first.context("there is at least one seed")?;
     store.write("bimodal.svg", &picture(first.data(), &all[..METHODS.len()])?)?;
-    let programs = all.iter().map(|learned| learned.cost.program.as_str());
-    let text = format!("{}{}\n{}\n", heading(args), table(&all), made_by(programs));
-    store.write("table.md", &text)?;
-    store.write("table.csv", &csv(&all))?;
-    if args.json {
-        let rows: Vec<Value> = all.iter().map(without_paths).collect();
-        printer::data(&serde_json::to_string_pretty(&json!({"bimodal": rows}))?)?;
-    } else {
-        printer::data(&text)?;
-    }
+    let rows: Vec<Value> = all.iter().map(without_paths).collect();
+    let tables = Tables {
+        markdown: table(&all),
+        csv: csv(&all),
+        json: json!({"bimodal": rows}),
+        made_by: made_by(all.iter().map(|learned| learned.cost.program.as_str())),
+    };
+    store.publish(args, &tables)?;
     printer::note(&format!("picture and tables are in `{}`", args.out.display()));
     Ok(())
 }

@@ -18,13 +18,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::origin::program;
+use super::origin::{heading, program};
 use super::plan::{SIMULATED, file_word};
 use super::sample::Sample;
 use crate::args::ExperimentArgs;
 use crate::commands::score::ranked_metrics;
 use crate::cpu_time::cpu_seconds;
 use crate::output::write_file;
+use crate::printer;
 use crate::progress::interrupted;
 
 /// Changes whenever older results mean something else.
@@ -112,6 +113,16 @@ pub(super) struct Found {
     pub(super) is_new: bool,
 }
 
+/// What an experiment found, for readers and for programs.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) markdown: String,
+    pub(super) csv: String,
+    pub(super) json: Value,
+    /// Versions and builds behind the figures.
+    pub(super) made_by: String,
+}
+
 /// The folder of an experiment.
 #[derive(Debug)]
 pub(super) struct Store {
@@ -137,6 +148,15 @@ impl Store {
     /// Writes one of the experiment's own files.
     pub(super) fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         write_file(&self.folder.join(name), |out| out.write_all(text.as_bytes()))
+    }
+
+    /// Writes tables for readers and for programs, and prints what was asked for.
+    pub(super) fn publish(&self, args: &ExperimentArgs, tables: &Tables) -> anyhow::Result<()> {
+        let text = format!("{}{}\n{}\n", heading(args), tables.markdown, tables.made_by);
+        self.write("table.md", &text)?;
+        self.write("table.csv", &tables.csv)?;
+        let json = args.json.then(|| serde_json::to_string_pretty(&tables.json)).transpose()?;
+        Ok(printer::data(json.as_ref().unwrap_or(&text))?)
     }
 
     /// What a cell has cost so far.

@@ -191,14 +191,13 @@ impl Plan {
             (_, true) => 2,
         };
         let n_seeds = args.seeds.unwrap_or(usual_seeds);
-        let mut variants = only(variants(args.name), &args.only)?;
+        let mut variants = variants(args.name);
         if args.quick {
             // The large networks take minutes, however short the training.
             variants.retain(|variant| variant.group != Some(LARGE_MEAN));
-            for variant in &mut variants {
-                variant.paper = None;
-            }
+            variants.iter_mut().for_each(|variant| variant.paper = None);
         }
+        let variants = only(variants, &args.only)?;
         Ok(Self { variants, methods: methods(args)?, n_seeds, self_edges })
     }
 

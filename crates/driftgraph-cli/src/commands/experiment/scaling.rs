@@ -20,8 +20,8 @@ use driftgraph_systems::{Recipe, generate, registry};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::cell::{Cost, Store, Watch, cell_key};
-use super::origin::{heading, made_by, program};
+use super::cell::{Cost, Store, Tables, Watch, cell_key};
+use super::origin::{made_by, program};
 use super::plan::{BRIDGE, SIMULATED};
 use crate::args::ExperimentArgs;
 use crate::cpu_time::cpu_seconds;
@@ -124,16 +124,15 @@ pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
             store.write(&format!("scaling-{growing}.svg"), &picture)?;
         }
     }
-    let programs = costs.iter().map(|(_, cost)| cost.cost.program.as_str());
-    let text = format!("{}{}\n{}\n", heading(args), table(&costs), made_by(programs));
-    store.write("table.md", &text)?;
-    store.write("table.csv", &csv(&costs))?;
-    if args.json {
-        let all: Vec<&Measured> = costs.iter().map(|(_, cost)| cost).collect();
-        printer::data(&serde_json::to_string_pretty(&json!({"scaling": all}))?)?;
-    } else {
-        printer::data(&text)?;
-    }
+    let all: Vec<&Measured> = costs.iter().map(|(_, cost)| cost).collect();
+    let programs = all.iter().map(|cost| cost.cost.program.as_str());
+    let tables = Tables {
+        markdown: table(&costs),
+        csv: csv(&costs),
+        json: json!({"scaling": all}),
+        made_by: made_by(programs),
+    };
+    store.publish(args, &tables)?;
     printer::note(&format!("pictures and tables are in `{}`", args.out.display()));
     Ok(())
 }
@@ -193,15 +192,16 @@ pub(super) fn measure_here(size: Size, args: &ExperimentArgs) -> anyhow::Result<
     forget_peak();
     let bytes_before = peak_bytes();
     let (watch, steps) = (Watch::start(), Mutex::new(Steps::default()));
-    let lock = || steps.lock().expect("no thread panics while it holds this lock");
-    let follow = |_: &Step<'_>| lock().one_more();
+    let unharmed = "no thread panics while it holds this lock";
+    let follow = |_: &Step<'_>| steps.lock().expect(unharmed).one_more();
     threads.install(|| plan.learn(&data, &follow))?;
+    let steps = steps.into_inner().expect(unharmed);
     let command = plan.command(&["DATA".into()], &ReadOptions::default());
     let cost = Measured {
         size,
         driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
-        n_steps: lock().n,
-        seconds_per_step: lock().seconds_per_step(),
+        n_steps: steps.n,
+        seconds_per_step: steps.seconds_per_step(),
         cost: watch.cost(&program()?, command),
         bytes_before,
         peak_bytes: peak_bytes(),

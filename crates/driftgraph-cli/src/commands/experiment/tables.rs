@@ -7,8 +7,8 @@ use driftgraph_text::count;
 use serde_json::json;
 
 use super::calibration::Calibration;
-use super::cell::{Cell, Cost, Store, Task};
-use super::origin::{heading, made_by};
+use super::cell::{Cell, Cost, Store, Tables, Task};
+use super::origin::made_by;
 use super::pace::Pace;
 use super::plan::{BRIDGE, ORACLE, Plan, Variant, candidate_plan};
 use super::sample::{Sample, sample};
@@ -183,7 +183,7 @@ impl Run<'_> {
 
     fn write_tables(&self) -> anyhow::Result<()> {
         let cells = &self.results.cells;
-        let (text, csv, object) = if self.args.name == ExperimentName::Calibration {
+        let (markdown, csv, table) = if self.args.name == ExperimentName::Calibration {
             let calibration = Calibration::new(cells);
             self.store.write("reliability.svg", &calibration.picture()?)?;
             (calibration.markdown(), calibration.csv()?, json!(calibration))
@@ -194,17 +194,9 @@ impl Run<'_> {
             let rows = table::rows(self.plan, &self.results);
             (table::markdown(&rows, self.plan.self_edges), table::csv(&rows)?, json!(rows))
         };
+        let json = json!({"experiment": self.args.name.word(), "table": table});
         let made_by = made_by(cells.iter().map(|cell| cell.cost.program.as_str()));
-        let text = format!("{}{text}\n{made_by}\n", heading(self.args));
-        self.store.write("table.md", &text)?;
-        self.store.write("table.csv", &csv)?;
-        if self.args.json {
-            let object = json!({"experiment": self.args.name.word(), "table": object});
-            printer::data(&serde_json::to_string_pretty(&object)?)?;
-        } else {
-            printer::data(&text)?;
-        }
-        Ok(())
+        self.store.publish(self.args, &Tables { markdown, csv, json, made_by })
     }
 
     fn say_what_is_missing(&self) -> anyhow::Result<()> {
