@@ -216,6 +216,12 @@ impl FitPlan {
         &self.asked
     }
 
+    /// The preset, the method's own where none was asked for; `None` for methods without presets.
+    pub fn preset(&self) -> Option<String> {
+        let own = || self.method.presets().first().map(|preset| preset.name.to_owned());
+        self.asked.preset.clone().or_else(own)
+    }
+
     /// All settings in effect.
     pub fn settings(&self) -> &Map<String, Value> {
         &self.settings

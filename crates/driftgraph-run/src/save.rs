@@ -56,7 +56,7 @@ impl Work<'_> {
             format_version: RUN_VERSION,
             driftgraph: env!("CARGO_PKG_VERSION").to_owned(),
             method: plan.method().name().to_owned(),
-            preset: plan.asked().preset.clone(),
+            preset: plan.preset(),
             data: DataDescription::new(self.loaded, self.read_options),
             variables: self.loaded.data.variables().to_vec(),
             model: learned

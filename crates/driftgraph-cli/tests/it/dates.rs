@@ -11,18 +11,16 @@ use crate::Sandbox;
 fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     SANDBOX.get_or_init(|| {
-        let mut text = "date,x,y\n".to_owned();
+        let (mut text, mut numbers) = ("date,x,y\n".to_owned(), "time,x,y\n".to_owned());
         let (mut x, mut y) = (1.0_f64, 0.0_f64);
         for month in 0..72 {
             let _ = writeln!(text, "{}-{:02}-01,{x},{y}", 2000 + month / 12, month % 12 + 1);
+            let _ = writeln!(numbers, "{},{x},{y}", f64::from(month) / 12.0);
             (x, y) = (0.9 * x - 0.3 * y + 0.1 * f64::from(month % 5), 0.3 * x + 0.9 * y);
         }
         let sandbox = Sandbox::with("data.csv", &text);
         sandbox.stdout("fit data.csv --select none --steps 60 --ensemble 1 --out run");
-        sandbox.write(
-            "numbers.csv",
-            text.replace("-01,", "").replace("date", "time").replace('-', "."),
-        );
+        sandbox.write("numbers.csv", &numbers);
         sandbox.stdout("fit numbers.csv --select none --steps 20 --ensemble 1 --out plain");
         sandbox
     })

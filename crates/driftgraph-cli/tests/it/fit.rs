@@ -112,7 +112,7 @@ fn a_setting_of_the_other_posterior_is_refused_by_name() {
     let run = folder.path().join("run");
     let output = fit_bridge(&data, &run, &["--temperature", "0.5"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("`temperature` is a setting of the simulated posterior"));
+    assert!(stderr(&output).contains("`temperature` is a setting of `simulated`, not of `bridge`"));
     let output = fit(&data, &run, &["--preset", "paper", "--ensemble", "2"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("`ensemble` is a setting of the bridge posterior"));

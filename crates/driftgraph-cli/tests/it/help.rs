@@ -249,7 +249,8 @@ fn help_of_baseline() {
 
     Arguments:
       <METHOD>
-              partial-correlation, ridge or var
+              partial-correlation, ridge, var, or another that takes seconds: `driftgraph methods` lists
+          them
 
       <DATA>...
               Tables (.csv, .tsv, .txt (also with .gz), .xlsx, .ods, .parquet, .npz), or folders of

@@ -8,7 +8,7 @@ use crate::Sandbox;
 fn system() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox
-        .stdout("generate linear --set variables=3 --series 4 --points 25 --seed 3 --out linear");
+        .stdout("generate linear --set variables=3 --set parents=1 --series 4 --points 25 --seed 3 --out linear");
     sandbox
 }
 

@@ -49,6 +49,7 @@ fn the_view_of_a_report_is_printed_for_machines() {
         "future",
         "graph",
         "interventions",
+        "method",
         "name",
         "provenance",
         "training",

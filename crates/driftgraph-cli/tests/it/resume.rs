@@ -121,7 +121,7 @@ fn an_interrupt_while_settings_are_chosen_loses_nothing() {
     let mut command = sandbox.command("fit data.csv --out parts --steps 300");
     let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let run = sandbox.path("parts");
-    wait_for(&run.join("log.jsonl"));
+    wait_for(&run.join("job.json"));
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
