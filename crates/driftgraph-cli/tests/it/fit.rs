@@ -94,7 +94,7 @@ fn the_default_chooses_its_settings_and_says_what_was_tried() {
     let output = fit_bridge(&data, &run, &["--steps", "60", "--ensemble", "2"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let description = json(&run.join("run.json"));
-    assert_eq!(description["posterior"], "bridge");
+    assert_eq!(description["method"], "bridge");
     let candidates = description["selection"]["candidates"].as_array().unwrap();
     assert!(candidates.len() > 1, "more than one candidate was tried");
     assert!(candidates[1]["gain"]["standard_error"].is_f64());
@@ -115,7 +115,7 @@ fn a_setting_of_the_other_posterior_is_refused_by_name() {
     assert!(stderr(&output).contains("`temperature` is a setting of `simulated`, not of `bridge`"));
     let output = fit(&data, &run, &["--preset", "paper", "--ensemble", "2"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("`ensemble` is a setting of the bridge posterior"));
+    assert!(stderr(&output).contains("`ensemble` is a setting of `bridge`, not of `simulated`"));
     assert!(!run.exists());
 }
 

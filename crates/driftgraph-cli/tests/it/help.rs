@@ -250,7 +250,7 @@ fn help_of_baseline() {
     Arguments:
       <METHOD>
               partial-correlation, ridge, var, or another that takes seconds: `driftgraph methods` lists
-          them
+              them
 
       <DATA>...
               Tables (.csv, .tsv, .txt (also with .gz), .xlsx, .ods, .parquet, .npz), or folders of
