@@ -135,6 +135,12 @@ impl TimeAxis {
         match self.read_time(text) {
             Ok(time) => Ok(Some(time)),
             Err(ClockProblem::NotATime { .. }) => Ok(None),
+            // Nobody puts blanks into a date of digits.
+            Err(ClockProblem::DateAmongNumbers { .. })
+                if [" - ", " / "].iter().any(|sign| text.contains(sign)) =>
+            {
+                Ok(None)
+            }
             Err(problem) => Err(problem),
         }
     }

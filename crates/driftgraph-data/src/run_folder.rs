@@ -79,10 +79,11 @@ impl RunFolder {
             self.edges_file(),
             self.model_file(),
             self.log_file(),
-            self.report_file(),
         ] {
             ignore_missing(fs::remove_file(file))?;
         }
+        // A report that cannot be replaced is told when the next one is written.
+        let _ = fs::remove_file(self.report_file());
         ignore_missing(fs::remove_dir_all(self.checkpoint_folder()))
     }
 
