@@ -454,7 +454,21 @@ fn a_parquet_file_on_which_the_decoder_panics_is_a_damaged_file_and_nothing_more
 fn a_prior_without_probabilities_is_refused() {
     let sandbox = Sandbox::with("data.csv", "time,a,b\n0,1,2\n1,2,1\n2,1,2\n");
     sandbox.write("bare.csv", "source,target\na,b\n");
-    assert_snapshot!(sandbox.run("fit data.csv --edge-prior bare.csv --out run"), @"");
+    assert_snapshot!(sandbox.run("fit data.csv --edge-prior bare.csv --out run"), @r"
+    exit 2
+    --- stderr
+    error: cannot use the edge prior in `bare.csv`
+      caused by: the list gives bare edges, but no column `probability`: nothing says how sure each edge is
+
+    hint: give `source,target,probability` with numbers from 0 (forbidden) to 1 (required); edges that are certain can be given with `--require A->B`
+    ");
     sandbox.write("scores.csv", "source,target,score\na,b,0.5\n");
-    assert_snapshot!(sandbox.run("fit data.csv --edge-prior scores.csv --out run"), @"");
+    assert_snapshot!(sandbox.run("fit data.csv --edge-prior scores.csv --out run"), @r"
+    exit 2
+    --- stderr
+    error: cannot use the edge prior in `scores.csv`
+      caused by: the list gives a column `score`, but no column `probability`: nothing says how sure each edge is
+
+    hint: give `source,target,probability` with numbers from 0 (forbidden) to 1 (required); edges that are certain can be given with `--require A->B`
+    ");
 }

@@ -225,7 +225,15 @@ fn a_folder_is_searched_for_its_edges() {
 #[test]
 fn scored_edges_are_refused_as_a_truth() {
     let sandbox = sandbox("source,target,probability\na,b,0.9\nb,c,0.4\n");
-    assert_snapshot!(sandbox.run("score edges.csv --truth edges.csv"), @"");
+    assert_snapshot!(sandbox.run("score edges.csv --truth edges.csv"), @r"
+    exit 2
+    --- stderr
+    note: 7 of 9 pairs of variables are not listed and rank last
+    error: cannot use the truth in `edges.csv`
+      caused by: the column `probability` holds 0.9, where a list of true edges has 1 or 0: these are scored edges, and nothing says which of them are true
+
+    hint: list the true edges alone, as `source,target`, or with a weight of 1 for an edge and 0 for none
+    ");
     sandbox.write("weights.csv", "source,target,weight\na,b,1\nb,c,0\n");
     let object = sandbox.json("score edges.csv --truth weights.csv --json");
     assert_eq!(object["n_edges"], 1);
