@@ -48,7 +48,7 @@ class Clock:
         if isinstance(times, str) or not isinstance(times, Iterable):
             times = [times]
         elif np.ndim(np.asarray(times, dtype=object)) > 1:
-            times = np.ravel(times)
+            times = np.ravel(np.asarray(times, dtype=object))
         return [self.number(time) for time in times]
 
     def span(self, length: Any) -> float | None:

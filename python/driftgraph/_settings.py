@@ -61,8 +61,8 @@ class ScotchSettings:
     Parameters
     ----------
     preset : str, default bridge
-        Which posterior, and with what settings where nothing else is said. One of bridge, simulated, paper,
-        paper-lorenz, paper-glycolysis, paper-dream3, paper-netsim.
+        Which posterior, and with what settings where nothing else is said. One of bridge, bridge-linear,
+        simulated, paper, paper-lorenz, paper-glycolysis, paper-dream3, paper-netsim.
     select : str, default auto
         Bridge: choose instantaneous effects and neural drift on held-out series, or take what is said. Auto
         or none.
@@ -71,8 +71,9 @@ class ScotchSettings:
     seed : int, default 0
         Decides batches, samples and initial networks; simulated: seed of all random numbers. Any whole
         number.
-    steps : int, default 4 cycles, or 1 with node functions (simulated: 5000)
-        Most steps in all; simulated: number of training steps. At least 1 and at most 1000000000000.
+    steps : int, default none (simulated: 5000)
+        Most steps in all; 4 cycles, or 1 with node functions, when not given; simulated: number of training
+        steps. At least 1 and at most 1000000000000.
     batch_size : int, default none
         Simulated: series per training step; all when not given. At least 1 and at most 1000000000.
     learning_rate : float, default 0.003
@@ -96,9 +97,9 @@ class ScotchSettings:
         median-gap.
     time_span : float, default none
         Simulated: length of the whole time range in the model's units. Above 0.
-    step_size : float, default median gap (simulated: 1.0)
-        Longest step of a grid, in the data's unit of time; simulated: longest solver step, in the model's
-        units of time. Above 0.
+    step_size : float, default none (simulated: 1.0)
+        Longest step of a grid, in the data's unit of time; the median gap when not given; simulated:
+        longest solver step, in the model's units of time. Above 0.
     step_grid : str, default exact
         Simulated: steps that end at every observation, or equal steps with interpolation. One of exact,
         published.
@@ -106,12 +107,12 @@ class ScotchSettings:
         Simulated: how the solver moves the path. One of euler-maruyama, milstein.
     encoder_input : str, default values-mask-gap
         Simulated: what the encoder is told about each observation. One of values-mask-gap, values.
-    noise : str, default by scale (simulated: laplace)
-        Gaussian where the scale is learned, else Laplace, unless given; simulated: law of the observation
-        noise. One of laplace, gaussian.
+    noise : str, default none (simulated: laplace)
+        Law of the observation noise; gaussian where its scale is learned, else laplace, when not given;
+        simulated: law of the observation noise. One of laplace, gaussian.
     noise_scale : float | str, default auto (simulated: 0.1)
         Scale of the observation noise; simulated: scale of the observation noise; where it starts when
-        learned. Auto, learned, or a positive number.
+        learned. One of auto, learned, or a positive number.
     learn_noise_scale : bool, default true
         Simulated: learn the noise scale of each variable. True or false.
     node_variant : str, default published
@@ -134,38 +135,39 @@ class ScotchSettings:
         Simulated: temperature of the relaxed graph samples. Above 0 and at most 100.
     diffusion_floor : float, default 1e-7
         Simulated: what the control divides by where the diffusion is smaller. Above 0 and at most 1.
-    density : str | dict[str, Any], default per source, Beta(0.5, 5)
-        Bridge: prior of the lagged graph. A kind (per-source, per-target, common) with positive alpha and
-        beta, or fixed with a sparsity.
+    density : str | dict[str, Any], default per-source
+        Bridge: prior of the lagged graph: which edges share a learned density. One of per-source, per-
+        target, common, or a table of kind with positive alpha and beta, or of kind fixed with a sparsity.
     instantaneous : bool, default false
-        Bridge: whether variables act on each other within a step. True or false.
-    instant_density : str | dict[str, Any], default common, Beta(0.5, 5)
-        Bridge: prior of the instantaneous graph. As `density`.
+        Bridge: let variables act on each other within a step. True or false.
+    instant_density : str | dict[str, Any], default common
+        Bridge: prior of the instantaneous graph. One of per-source, per-target, common, or a table of kind
+        with positive alpha and beta, or of kind fixed with a sparsity.
     drift : str, default linear
-        Bridge: linear effects, a node function, or both. One of linear, neural, linear-and-neural.
+        Bridge: what the drift is made of. One of linear, neural, linear-and-neural.
     neural_diffusion : bool, default false
-        Bridge: whether a node function changes the diffusion with the state. True or false.
-    nets : dict[str, float], default 32, 16, 8, 10
-        Bridge: width, embedding, sampled graphs and weight precision. Width, embedding and n_graphs at
-        least 1, weight_precision at least 0.
+        Bridge: let a node function change the diffusion with the state. True or false.
+    nets : dict[str, float], default none
+        Bridge: sizes of the node functions. A table of width, embedding and n_graphs, at least 1, and
+        weight_precision, at least 0.
     estimator : str | dict[str, Any], default probability
-        Bridge: how gradients pass through sampled edges. Probability, or gumbel with a positive
-        temperature.
-    innovations : str, default Gaussian
-        Bridge: law of what a step adds beyond its drift. One of gaussian, laplace, mixture; gaussian with
-        node functions.
+        Bridge: how gradients pass through sampled edges. One of probability, or a table of kind gumbel with
+        a positive temperature.
+    innovations : str, default gaussian
+        Bridge: law of what a step adds beyond its drift; gaussian with node functions. One of gaussian,
+        laplace, mixture.
     batch_numbers : int, default 12000
-        Bridge: numbers (steps x variables) per training step. At least 1.
+        Bridge: numbers (steps x variables) per training step. At least 1 and at most 1000000000.
     schedule_steps : int, default 800
-        Bridge: steps of the first cycle of learning rates. At least 20.
+        Bridge: steps of the first cycle of learning rates. At least 20 and at most 1000000000.
     elbo_tolerance : float, default 0.002
-        Bridge: relative change of the ELBO that counts as none. Positive.
+        Bridge: relative change of the ELBO that counts as none. Above 0.
     edge_tolerance : float, default 0.02
-        Bridge: mean change of edge probabilities that counts as none. Positive.
+        Bridge: mean change of edge probabilities that counts as none. Above 0.
     min_scale : float, default 0.001
-        Bridge: floor of diffusion (relative to increments) and noise. Positive, below 1.
-    rates : dict[str, float], default 0.01, 0.03, 0.02, 0.005
-        Bridge: largest learning rates: effects, graph, paths, nets. Positive.
+        Bridge: floor of diffusion (relative to increments) and noise. Above 0 and at most 1.
+    rates : dict[str, float], default none
+        Bridge: largest learning rates. A table of effects, graph, paths and nets, all positive.
     forbidden_edges : Any, default None
         Edges that do not exist: pairs ``(source, target)`` or texts ``"a -> b"``.
     required_edges : Any, default None

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _native
 from .data import Dataset
+from .errors import QuestionError
 from .matrices import EdgeMatrix
 
 __all__ = ["METHODS", "partial_correlation", "ridge", "run", "var"]
@@ -22,6 +23,8 @@ METHODS: tuple[str, ...] = tuple(_native.baselines())
 
 def run(method: str, X: Any, times: Any = None, series: Any = None) -> EdgeMatrix:
     """Scores of every edge, row = source, by a method of :data:`METHODS`."""
+    if method not in METHODS:
+        raise QuestionError(f"expected one of {', '.join(METHODS)}, found `{method}`")
     data = Dataset.from_any(X, times, series)
     return EdgeMatrix.of(_native.baseline(method, data._to_native()), data.variables)
 

@@ -348,7 +348,7 @@ class Dataset:
     def __getitem__(self, which: Any) -> Dataset:
         """Some of the series: by number or name, a slice, or a list of either; arrays are shared."""
         if isinstance(which, (str, int, np.integer)):
-            return self.select([which])  # type: ignore[list-item]
+            return self.select([which])  # type: ignore[arg-type]
         if isinstance(which, slice):
             return self.select(range(*which.indices(len(self))))
         chosen = np.asarray(which)

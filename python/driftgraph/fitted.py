@@ -150,18 +150,18 @@ class Fitted:
         n, step = len(names), model.step_size
         values, absent = np.zeros((n, n, 2)), np.ones((n, n, 2))
         position = {name: idx for idx, name in enumerate(names)}
-        ends = tuple([position[name] for name in columns[end]] for end in ("source", "target"))
+        source, target = ([position[name] for name in columns[end]] for end in ("source", "target"))
         within = "effect_within_step" in columns
         scales = np.array(model.scales)
-        per_deviation = scales[ends[0]] / scales[ends[1]]
+        per_deviation = scales[source] / scales[target]
         lagged = columns["effect_lagged"] if within else columns["effect"]
-        values[(*ends, 1)] = lagged * per_deviation * step
-        absent[(*ends, 1)] = 1.0 - columns["probability_lagged"]
+        values[source, target, 1] = lagged * per_deviation * step
+        absent[source, target, 1] = 1.0 - columns["probability_lagged"]
         graph = np.full((n, n, 2), "", dtype="<U3")
         graph[..., 1][absent[..., 1] <= 1.0 - threshold] = "-->"
         if within:
-            values[(*ends, 0)] = columns["effect_within_step"] * per_deviation
-            absent[(*ends, 0)] = 1.0 - columns["probability_within_step"]
+            values[source, target, 0] = columns["effect_within_step"] * per_deviation
+            absent[source, target, 0] = 1.0 - columns["probability_within_step"]
             _within_step(graph[..., 0], values[..., 0], absent[..., 0], threshold, model.tells_direction)
         lags = np.array([0.0, step])
         return {"graph": graph, "val_matrix": values, "p_matrix": absent, "var_names": names, "lags": lags}

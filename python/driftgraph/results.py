@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +47,8 @@ class Bands:
     def _of(cls, variables: list[str], answer: Mapping[str, Any], clock: Clock) -> Bands:
         keys = ("times", "mean", "deviation", "quantiles")
         extra = {key: answer[key] for key in ("observed", "paths") if key in answer}
-        return cls(variables, *(answer[key] for key in keys), **extra, clock=clock)
+        bands = cls(variables, *(answer[key] for key in keys), **extra)
+        return replace(bands, clock=clock)
 
     @property
     def dates(self) -> NDArray[Any]:

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from driftgraph import EdgeMatrix, baselines, metrics, systems
-from driftgraph.errors import DriftgraphError, InputError, QuestionError
+from driftgraph import EdgeMatrix, baselines, methods, metrics, systems
+from driftgraph.errors import DriftgraphError, InputError, QuestionError, RunFolderError, SettingsError
 
 
 @pytest.mark.parametrize("name", list(systems.describe()))
@@ -90,3 +90,17 @@ def test_edge_matrices_know_names_and_forget_them_in_parts() -> None:
     assert pickle.loads(pickle.dumps(matrix)).names == ["a", "b"]
     with pytest.raises(QuestionError, match="no variable `z`"):
         matrix.of_edge("a", "z")
+
+
+def test_every_method_of_the_registry_is_an_estimator() -> None:
+    data = systems.linear(variables=3, n_series=4, n_points=25, seed=1)
+    assert "toy" in methods.names() and methods.ESTIMATORS["toy"].__name__ == "Toy"
+    model = methods.Toy(progress=False).fit(data)  # type: ignore[attr-defined]
+    assert model.edge_scores_.shape == (3, 3) and not hasattr(model, "edge_probabilities_")
+    assert (model.folder / "report.html").is_file()
+    with pytest.raises(RunFolderError, match="learns edges and no process"):
+        model.simulate(n_paths=2)
+    again = methods.Ridge.load(methods.Ridge(progress=False).fit(data).save(model.folder.parent / "kept").folder)  # type: ignore[attr-defined]
+    assert again.run_["method"] == "ridge"
+    with pytest.raises(SettingsError, match="has no setting `steps`"):
+        methods.Ridge(steps=3)  # type: ignore[attr-defined]

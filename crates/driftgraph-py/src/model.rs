@@ -42,9 +42,9 @@ impl Model {
         self.data.get_or_init(|| self.run.load_data(&[]).ok()).as_ref()
     }
 
-    /// As long as a usual series of the fit; 0 where there is no process.
-    fn usual_span(&self) -> f64 {
-        self.run.model().map_or(0.0, |model| model.usual_span_in(self.data()))
+    /// As long as a usual series of the fit.
+    fn usual_span(&self) -> PyResult<f64> {
+        Ok(self.model()?.usual_span_in(self.data()))
     }
 
     fn data(&self) -> Option<&SeriesSet> {
@@ -103,7 +103,7 @@ impl PathRequest {
             times
         } else {
             let from = self.start_time.unwrap_or_else(|| model.start_time(&start));
-            let horizon = self.horizon.unwrap_or_else(|| model.usual_span());
+            let horizon = self.horizon.map_or_else(|| model.usual_span(), Ok)?;
             even_times(from, horizon, self.every).or_raise()?
         };
         Ok(SimulateSettings {
@@ -121,7 +121,7 @@ impl PathRequest {
         let times = if let Some(times) = self.times {
             ForecastTimes::At(times)
         } else {
-            let span = model.usual_span();
+            let span = model.usual_span()?;
             ForecastTimes::even(span, self.horizon, self.every).or_raise()?
         };
         Ok(ForecastSettings {
