@@ -149,7 +149,7 @@ fn a_run_of_the_version_before_is_still_read_and_a_newer_one_refused_by_name() {
         .unwrap()
         .retain(|key, _| !["method", "variables", "remarks"].contains(&key.as_str()));
     std::fs::write(&file, record.to_string()).unwrap();
-    assert!(sandbox.stdout("graph run --top 1").contains("x"));
+    assert!(sandbox.stdout("graph run --top 1").contains('x'));
     record["format_version"] = 9.into();
     std::fs::write(&file, record.to_string()).unwrap();
     let refused = sandbox.run("graph run");
