@@ -1,7 +1,7 @@
 //! Why data may not carry a graph, whatever the method: warnings with what to do about it.
 //!
-//! Thresholds come from simulated noise and systems without the fault, not from real tables: at most 1 in 100 tables
-//! is warned of wrongly, which `tests/false_alarms.rs` counts.
+//! Thresholds come from simulated noise and systems without the fault, not from real tables: few tables are
+//! warned of wrongly, which `tests/false_alarms.rs` counts.
 
 mod dependent_columns;
 mod sampling;

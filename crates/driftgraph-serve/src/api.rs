@@ -91,7 +91,10 @@ async fn list(State(app): State<App>) -> Json<Vec<RunEntry>> {
 
 /// All methods with their descriptions, the default first.
 async fn methods() -> Json<Vec<Value>> {
-    let one = |method: &&dyn driftgraph_methods::Method| json!({"name": method.name(), "description": method.description()});
+    let one = |method: &&dyn driftgraph_methods::Method| {
+        let settings: Vec<&str> = method.settings().iter().map(|setting| setting.name).collect();
+        json!({"name": method.name(), "description": method.description(), "settings": settings})
+    };
     Json(driftgraph_methods::METHODS.iter().map(one).collect())
 }
 
