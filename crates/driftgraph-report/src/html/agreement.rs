@@ -111,7 +111,12 @@ fn agreed_section(view: &AgreementView) -> Element {
     let text = format!("Edges among the {} strongest of more than half of the runs.", view.top);
     let mut place = place.with(Element::new("p").text(&text));
     if let Some(picture) = picture(view) {
-        place.push(Element::new("div").set("class", "graph-frame").markup(&picture));
+        let frame = Element::new("div")
+            .set("class", "graph-frame")
+            .set("tabindex", "0")
+            .set("role", "group")
+            .set("aria-label", "graph of agreed edges");
+        place.push(frame.markup(&picture));
     }
     place.with(table)
 }
