@@ -34,6 +34,8 @@ pub enum Purpose {
     Effects = 11,
     /// States within a solver's step.
     WithinStep = 12,
+    /// Draws of a sampler over graphs, effects and paths.
+    Sampler = 13,
 }
 
 /// One stream of random numbers, readable from any position.
@@ -77,6 +79,45 @@ impl RandomStream {
                 *last = second;
             }
         }
+    }
+
+    /// One standard normal number; takes two positions.
+    pub fn normal(&mut self) -> f64 {
+        self.normal_pair().0
+    }
+
+    /// A number of the gamma law with this shape and scale 1 (Marsaglia and Tsang, 2000, doi:10.1145/358407.358414).
+    pub(crate) fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            // A larger shape, then a power of a uniform number.
+            let boost = (1.0 - self.uniform()).powf(1.0 / shape);
+            return self.gamma(shape + 1.0) * boost;
+        }
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let normal = self.normal();
+            let root = 1.0 + c * normal;
+            if root <= 0.0 {
+                continue;
+            }
+            let volume = root * root * root;
+            let uniform = 1.0 - self.uniform();
+            if uniform.ln() < 0.5 * normal * normal + d - d * volume + d * volume.ln() {
+                return d * volume;
+            }
+        }
+    }
+
+    /// A number of the inverse gamma law: `rate` divided by a gamma number of this shape.
+    pub(crate) fn inverse_gamma(&mut self, shape: f64, rate: f64) -> f64 {
+        rate / self.gamma(shape).max(f64::MIN_POSITIVE)
+    }
+
+    /// A number of the beta law.
+    pub(crate) fn beta(&mut self, alpha: f64, beta: f64) -> f64 {
+        let (a, b) = (self.gamma(alpha), self.gamma(beta));
+        if a + b == 0.0 { 0.5 } else { a / (a + b) }
     }
 
     /// Fills `out` with standard normal numbers of single precision, several times as fast.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use driftgraph_core::fitted::edges::{LearnedEdge, expected_edges};
 use driftgraph_core::fitted::model::ModelDescription;
 use driftgraph_core::fitted::score::SelfEdges;
-use driftgraph_core::train::bridge::{NoiseScale, StopReason};
+use driftgraph_core::train::bridge::{Adequacy, NoiseScale, StopReason};
 use driftgraph_core::train::fit::FitCounters;
 use driftgraph_core::train::progress::Step;
 use driftgraph_core::train::select::Selection;
@@ -129,6 +129,12 @@ pub struct TrainingRecord {
     /// What was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<FitCounters>,
+    /// What the innovations of the fit still contain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adequacy: Option<Adequacy>,
+    /// Why the graph is not to be believed as it stands, and what to do; nothing where it may be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
     /// A sentence for each variable whose edges were not learned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,

@@ -14,6 +14,7 @@ use driftgraph_core::{InnovationLaw, SeriesSet, Uninformative};
 use driftgraph_data::record::{Asked, MemberRecord, TrainingRecord};
 use serde_json::{Map, Value, json};
 
+use crate::doubts::doubts;
 use crate::method::{Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError, from_value, positions, to_object};
 
@@ -205,8 +206,11 @@ impl BridgePlan {
             let remark = "the time was too short to compare models: the plain one was taken";
             remarks.push(remark.to_owned());
         }
-        let training = training_record(&ensemble, selection, left_out);
+        let mut training = training_record(&ensemble, selection, left_out);
         let edges = model.edges();
+        training.doubts = doubts(ensemble.adequacy(), &edges, data.n_variables());
+        let aloud = training.doubts.iter();
+        remarks.extend(aloud.map(|doubt| format!("warning: not to be taken at its word: {doubt}")));
         let settings = Some(self.in_effect(ensemble.members()[0].trainer().settings().get()));
         Ok(Learned {
             model: Some(model),
@@ -331,6 +335,7 @@ fn training_record(
             })
             .collect(),
         noise_scale: Some(trainer.noise_scale()),
+        adequacy: Some(ensemble.adequacy().clone()),
         left_out,
         ..TrainingRecord::default()
     }
@@ -352,6 +357,7 @@ fn remarks(ensemble: &EnsembleFit, selection: Option<&Selection>) -> Vec<String>
             });
             remarks.push(format!("tried {}{gain}", candidate.name));
         }
+        remarks.extend(selection.skipped.iter().cloned());
         let chosen = &selection.candidates[selection.chosen].name;
         remarks.push(match selection.unit {
             Some(_) => format!("chose {chosen}"),

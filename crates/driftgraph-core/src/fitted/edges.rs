@@ -149,7 +149,7 @@ impl FittedModel {
     pub fn edges(&self) -> Vec<LearnedEdge> {
         let n = self.n_variables();
         let probabilities = self.edge_probabilities();
-        let odds = self.log_odds();
+        let odds = self.believed_log_odds();
         let own = odds.instant.as_deref().map(sigmoids);
         let disagreement = self.disagreement();
         let effects = self.effects();

@@ -229,11 +229,32 @@ impl FittedModel {
         }
     }
 
-    /// Deviation of the lagged log-odds over members; 0 for one member and for fixed edges.
+    /// The same from the probabilities that are believed, averaged over members: what kinds and parts of edges go by.
+    pub(crate) fn believed_log_odds(&self) -> EdgeLogOdds {
+        let ModelPart::Bridge(part) = &self.part else { return self.log_odds() };
+        let logits = |all: Vec<Vec<f64>>| -> Vec<f64> {
+            let mean = mean(all.iter().map(|one| &one[..]));
+            mean.iter().map(|p| (p / (1.0 - p)).ln()).collect()
+        };
+        let members = part.members.iter();
+        let instant: Option<Vec<_>> =
+            members.clone().map(super::model::bridge::BridgeMember::instant_probabilities).collect();
+        EdgeLogOdds {
+            lagged: logits(members.map(|member| member.lagged_probabilities()).collect()),
+            instant: instant.map(logits),
+        }
+    }
+
+    /// Deviation of the lagged log-odds over members, or over the chains of the only one; 0 for fixed edges.
     pub fn disagreement(&self) -> Vec<f64> {
         let ModelPart::Bridge(part) = &self.part else {
             return vec![0.0; self.n_variables() * self.n_variables()];
         };
+        if let [member] = &part.members[..]
+            && let Some(chains) = member.beliefs.as_ref().and_then(|own| own.disagreement.clone())
+        {
+            return chains;
+        }
         let mean = self.log_odds().lagged;
         let n = part.members.len() as f64;
         let deviation = |(idx, mean): (usize, &f64)| {
@@ -251,7 +272,7 @@ impl FittedModel {
     /// Gaussian innovations cannot say in which direction an effect within a step goes: both
     /// directions count.
     pub fn edge_probabilities(&self) -> Vec<f64> {
-        let EdgeLogOdds { lagged, instant } = self.log_odds();
+        let EdgeLogOdds { lagged, instant } = self.believed_log_odds();
         influence_probabilities(&lagged, instant.as_deref())
     }
 

@@ -92,6 +92,18 @@ impl EdgePrior {
         }
     }
 
+    /// The same knowledge with variables in another order: variable `k` of the new is `order[k]` of this.
+    #[must_use]
+    pub fn reordered(&self, order: &[usize]) -> Self {
+        let n = self.n_variables;
+        let place = |idx: usize| order[idx / n] * n + order[idx % n];
+        Self {
+            n_variables: n,
+            log_odds: (0..n * n).map(|idx| self.log_odds[place(idx)]).collect(),
+            rules: (0..n * n).map(|idx| self.rules[place(idx)]).collect(),
+        }
+    }
+
     /// Forbids every edge from a variable to itself.
     pub fn forbid_self_loops(&mut self) {
         for idx in 0..self.n_variables {

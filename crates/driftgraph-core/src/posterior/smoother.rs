@@ -10,7 +10,7 @@ pub struct LocalLevel {
     /// Variance of the observation noise.
     pub noise_variance: f64,
     /// Variance of the random walk per unit of time.
-    pub(crate) process_variance: f64,
+    pub process_variance: f64,
 }
 
 /// Sums over the observed increments of one variable, from which the variances follow.

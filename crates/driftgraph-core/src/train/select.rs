@@ -6,6 +6,8 @@
 mod ensemble;
 mod folds;
 
+use std::ops::ControlFlow;
+
 use rayon::prelude::*;
 
 pub use ensemble::EnsembleFit;
@@ -15,7 +17,8 @@ use super::bridge::{
     BridgeError, BridgeFit, BridgeSettings, BridgeTrainer, CheckedBridgeSettings, NoiseScale,
     StopReason, state_key,
 };
-use super::progress::{Divergence, Kept, Part, Progress, Training, find};
+use super::linear::{Extent, Follower, LinearEnd, LinearResult, LinearState};
+use super::progress::{Divergence, Kept, Part, Progress, Step, Training, find};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
@@ -37,6 +40,8 @@ pub struct SelectSettings {
     pub n_folds: usize,
     /// Standard errors by which a candidate must gain.
     pub min_standard_errors: f64,
+    /// Folds on which node functions are compared: they cost a hundred times as much as a linear process.
+    pub n_costly_folds: usize,
     /// Share of the held-out log likelihood by which a candidate must gain.
     pub min_relative_gain: f64,
     /// Fits with different seeds whose log-odds are averaged at the end.
@@ -49,7 +54,8 @@ impl Default for SelectSettings {
             base: BridgeSettings::default(),
             try_instantaneous: true,
             try_neural: true,
-            n_folds: 3,
+            n_folds: 5,
+            n_costly_folds: 2,
             min_standard_errors: 2.0,
             min_relative_gain: 0.002,
             ensemble: 3,
@@ -73,6 +79,9 @@ pub struct CandidateReport {
     /// Whether a fit was stopped from outside, so that nothing can be said of the candidate.
     #[serde(default, skip_serializing)]
     pub stopped: bool,
+    /// Units that it was not asked to predict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_asked: Vec<usize>,
 }
 
 /// A gain in held-out log likelihood.
@@ -97,6 +106,9 @@ pub struct Selection {
     pub chosen: usize,
     /// What was held out; `None` where the data cannot be split.
     pub unit: Option<HeldOutUnit>,
+    /// A sentence for each candidate that was not worth its cost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
 }
 
 /// A model in training: what it is fitted to, and what it may assume.
@@ -124,11 +136,12 @@ pub fn fit_ensemble(
             let seed = settings.seed.wrapping_add(number as u64);
             let settings = BridgeSettings { seed, ..settings.clone() }.check()?;
             let part = Part::Member { number, n_members };
-            let trained = train(task, settings, part, progress)?;
+            let trained = train(task, settings, (part, Extent::Chains), progress)?;
             if trained.ended_by_itself() {
-                progress.keep(&part.to_string(), &Training::state(&trained.trainer));
+                progress.keep(&part.to_string(), &trained.kept());
             }
-            Ok((BridgeFit::new(trained.trainer, trained.stop), trained.divergence))
+            let fit = BridgeFit::new(trained.trainer, trained.stop, trained.linear);
+            Ok((fit, trained.divergence))
         })
         .collect();
     let members = members.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -153,24 +166,87 @@ pub fn select(
             gain: None,
             converged: true,
             stopped: false,
+            not_asked: Vec::new(),
         };
-        return Ok(Selection { candidates: vec![plain], chosen: 0, unit: None });
+        let candidates = vec![plain];
+        return Ok(Selection { candidates, chosen: 0, unit: None, skipped: Vec::new() });
     };
+    let plan = CandidatePlan::new(task, settings, &base, progress)?;
     let mut tried = vec![base.clone()];
-    if settings.try_instantaneous && !base.instantaneous {
+    if plan.instantaneous {
         tried.push(BridgeSettings { instantaneous: true, ..base });
     }
-    let mut candidates = evaluate(&folds, task.knowledge, &tried, progress)?;
+    let all = folds.n_folds();
+    let mut candidates = evaluate((&folds, all), task.knowledge, &tried, progress)?;
     let mut chosen = settings.compare(&mut candidates, 0);
     let winner = &candidates[chosen].settings;
     // Node functions go with Gaussian innovations only.
     let gaussian = winner.innovations == InnovationLaw::Gaussian;
-    if settings.try_neural && winner.drift == DriftParts::Linear && gaussian {
+    if plan.neural && winner.drift == DriftParts::Linear && gaussian {
         let neural = BridgeSettings { drift: DriftParts::LinearAndNeural, ..winner.clone() };
-        candidates.extend(evaluate(&folds, task.knowledge, &[neural], progress)?);
+        let some = settings.n_costly_folds.clamp(1, all);
+        candidates.extend(evaluate((&folds, some), task.knowledge, &[neural], progress)?);
         chosen = settings.compare(&mut candidates, chosen);
     }
-    Ok(Selection { candidates, chosen, unit: Some(folds.unit()) })
+    let (unit, skipped) = (Some(folds.unit()), plan.skipped);
+    Ok(Selection { candidates, chosen, unit, skipped })
+}
+
+/// Shares of the innovations' variance below which there is nothing for another candidate to explain.
+///
+/// Linear systems with their own seeds have a mean of 0.002 or less of each.
+const WORTH_TRYING: f64 = 0.005;
+
+/// Which candidates are worth their cost: the linear one is cheap, and its innovations say what it leaves.
+struct CandidatePlan {
+    instantaneous: bool,
+    neural: bool,
+    /// A sentence for each candidate that is not tried.
+    skipped: Vec<String>,
+}
+
+impl CandidatePlan {
+    fn new(
+        task: Task<'_>,
+        settings: &SelectSettings,
+        base: &BridgeSettings,
+        progress: &dyn Progress,
+    ) -> Result<Self, BridgeError> {
+        let mut plan = Self {
+            instantaneous: settings.try_instantaneous && !base.instantaneous,
+            neural: settings.try_neural,
+            skipped: Vec::new(),
+        };
+        if !base.is_closed_form() {
+            return Ok(plan);
+        }
+        let trainer = BridgeTrainer::new(task.data, task.knowledge, base.clone().check()?)?;
+        let linear = trainer.linear_task(task.data, task.knowledge)?;
+        let listen = |_: &Step<'_>| match progress.is_interrupted() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let follower = Follower { part: Part::WHOLE, progress: &listen, key: state_key(base) };
+        let Some((fit, _)) = linear.fit(Extent::Ascent, None, &follower) else { return Ok(plan) };
+        if fit.adequacy.n_rows == 0.0 {
+            return Ok(plan);
+        }
+        let shares = fit.adequacy.mean_shares();
+        if plan.instantaneous && shares.others < WORTH_TRYING {
+            plan.instantaneous = false;
+            plan.skipped.push(
+                "effects within a step were not tried: variables do not move together beyond what their past explains"
+                    .to_owned(),
+            );
+        }
+        if plan.neural && shares.products + shares.past < WORTH_TRYING {
+            plan.neural = false;
+            plan.skipped.push(
+                "a neural drift was not tried: nothing in what the linear one leaves looks like it".to_owned(),
+            );
+        }
+        Ok(plan)
+    }
 }
 
 impl Selection {
@@ -221,14 +297,13 @@ fn name_of(settings: &BridgeSettings) -> String {
     name
 }
 
-/// Fits every candidate without every fold, in parallel, and predicts the fold.
+/// Fits every candidate without each of the first folds, in parallel, and predicts the fold.
 fn evaluate(
-    folds: &Folds,
+    (folds, n_folds): (&Folds, usize),
     knowledge: &EdgePrior,
     tried: &[BridgeSettings],
     progress: &dyn Progress,
 ) -> Result<Vec<CandidateReport>, BridgeError> {
-    let n_folds = folds.n_folds();
     let jobs: Vec<Result<FoldPrediction, BridgeError>> = (0..tried.len() * n_folds)
         .into_par_iter()
         .map(|job| {
@@ -251,6 +326,9 @@ fn evaluate(
             gain: None,
             converged: results.iter().all(|result| result.converged),
             stopped: results.iter().any(|result| result.stopped),
+            not_asked: (n_folds..folds.n_folds())
+                .flat_map(|fold| folds.units_of(fold).to_vec())
+                .collect(),
         }
     };
     Ok(tried.iter().zip(results.chunks(n_folds)).map(report).collect())
@@ -286,7 +364,7 @@ fn predict_fold(
     let (train_data, held_out) = folds.split(fold)?;
     let n_units = held_out.n_series();
     let task = Task { data: &train_data, knowledge };
-    let trained = train(task, settings.clone().check()?, part, progress)?;
+    let trained = train(task, settings.clone().check()?, (part, Extent::Ascent), progress)?;
     let (trainer, stop) = (&trained.trainer, trained.stop);
     let mut log_likelihoods = vec![None; n_units];
     let standardised = trainer.standardizer().apply(&held_out);
@@ -318,9 +396,21 @@ struct Trained {
     trainer: BridgeTrainer,
     stop: StopReason,
     divergence: Option<Divergence>,
+    /// What ascent and chains found, where the fit has a closed form.
+    linear: Option<LinearResult>,
 }
 
 impl Trained {
+    /// Everything needed to go on.
+    fn kept(&self) -> Kept {
+        match &self.linear {
+            Some(linear) => {
+                Kept::new(&linear.state, &state_key(self.trainer.settings().get()))
+            }
+            None => Training::state(&self.trainer),
+        }
+    }
+
     /// Neither stopped from outside nor broken: what it has is final.
     fn ended_by_itself(&self) -> bool {
         !matches!(self.stop, StopReason::Stopped | StopReason::Diverged)
@@ -331,18 +421,73 @@ impl Trained {
 fn train(
     Task { data, knowledge }: Task<'_>,
     settings: CheckedBridgeSettings,
-    part: Part<'_>,
+    (part, extent): (Part<'_>, Extent),
     progress: &dyn Progress,
 ) -> Result<Trained, BridgeError> {
+    if settings.get().is_closed_form() {
+        let trainer = BridgeTrainer::new(data, knowledge, settings)?;
+        return train_linear(Task { data, knowledge }, trainer, (part, extent), progress);
+    }
     let mut trainer = match find(progress, &part.to_string(), &state_key(settings.get())) {
         Some(state) => BridgeTrainer::resume(data, knowledge, settings, state)?,
-        None => BridgeTrainer::new(data, knowledge, settings)?,
+        None => {
+            let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
+            if trainer.settings().get().starts_linear() {
+                start_from_ascent(Task { data, knowledge }, &mut trainer, (part, progress))?;
+            }
+            trainer
+        }
     };
     let (stop, divergence) = match trainer.run(part, progress) {
         Ok(stop) => (stop, None),
         Err(divergence) => (StopReason::Diverged, Some(divergence)),
     };
-    Ok(Trained { trainer, stop, divergence })
+    Ok(Trained { trainer, stop, divergence, linear: None })
+}
+
+/// Coordinate ascent, and chains where they are asked for, in place of training.
+fn train_linear(
+    Task { data, knowledge }: Task<'_>,
+    mut trainer: BridgeTrainer,
+    (part, extent): (Part<'_>, Extent),
+    progress: &dyn Progress,
+) -> Result<Trained, BridgeError> {
+    let linear = trainer.linear_task(data, knowledge)?;
+    let key = state_key(trainer.settings().get());
+    let kept: Option<LinearState> = find(progress, &part.to_string(), &key);
+    let Some((fit, end)) = linear.fit(extent, kept, &Follower { part, progress, key }) else {
+        let divergence =
+            Divergence { step: 0, term: "covariance", attempts: 1, last_finite_elbo: None };
+        let (stop, divergence) = (StopReason::Diverged, Some(divergence));
+        return Ok(Trained { trainer, stop, divergence, linear: None });
+    };
+    trainer.start_from(&fit, false);
+    let stop = match end {
+        LinearEnd::Stopped => StopReason::Stopped,
+        LinearEnd::Done if fit.is_cut() => StopReason::StepLimit,
+        LinearEnd::Done => StopReason::Converged,
+    };
+    let linear = Some(fit.into_result());
+    Ok(Trained { trainer, stop, divergence: None, linear })
+}
+
+/// Starts training where coordinate ascent of the linear part alone ends.
+fn start_from_ascent(
+    Task { data, knowledge }: Task<'_>,
+    trainer: &mut BridgeTrainer,
+    (part, progress): (Part<'_>, &dyn Progress),
+) -> Result<(), BridgeError> {
+    let linear = trainer.linear_task(data, knowledge)?;
+    // Steps of the start are not steps of the fit: only the wish to stop is passed on.
+    let listen = |_: &Step<'_>| {
+        if progress.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let key = state_key(trainer.settings().get());
+    let follower = Follower { part, progress: &listen, key };
+    if let Some((fit, LinearEnd::Done)) = linear.fit(Extent::Ascent, None, &follower) {
+        trainer.start_from(&fit, true);
+    }
+    Ok(())
 }
 
 impl SelectSettings {
@@ -359,7 +504,13 @@ impl SelectSettings {
 
     /// The gain of one candidate over another; `None` where fewer than two units can be compared.
     fn gain(&self, candidate: &CandidateReport, other: &CandidateReport) -> Option<Gain> {
-        let pairs = candidate.log_likelihoods.iter().zip(&other.log_likelihoods);
+        let asked = |unit: &usize| {
+            !candidate.not_asked.contains(unit) && !other.not_asked.contains(unit)
+        };
+        let units: Vec<usize> = (0..candidate.log_likelihoods.len()).filter(asked).collect();
+        let pairs = units
+            .iter()
+            .map(|&unit| (&candidate.log_likelihoods[unit], &other.log_likelihoods[unit]));
         // A unit that only the other can predict speaks against the candidate.
         if pairs.clone().any(|(own, other)| own.is_none() && other.is_some()) {
             return None;
@@ -392,6 +543,7 @@ mod tests {
             gain: None,
             converged: true,
             stopped: false,
+            not_asked: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::super::dynamics::Dynamics;
 use super::super::model::{FittedModel, ModelPart};
 use super::{EdgePart, Sign};
+use crate::numeric::special::normal_cdf;
 use crate::posterior::bridge::innovation::InnovationLaw;
 use rayon::prelude::*;
 
@@ -115,6 +116,8 @@ impl FittedModel {
         let all: Vec<MeanEffects> = (dynamics.par_iter().zip(&visited))
             .map(|(one, states)| one.mean_effects(states))
             .collect();
+        let mut all = all;
+        self.take_drawn_effects(&mut all);
         let share = 1.0 / all.len() as f64;
         let mean = |of: &dyn Fn(&MeanEffects) -> f64| share * all.iter().map(of).sum::<f64>();
         let scales = self.standardizer().scales();
@@ -141,6 +144,22 @@ impl FittedModel {
             within: within_steps(&dynamics, scales),
             turned: turned(&dynamics),
             scales: scales.to_vec(),
+        }
+    }
+
+    /// Effects that chains have drawn are better known than those of independent factors.
+    fn take_drawn_effects(&self, all: &mut [MeanEffects]) {
+        let ModelPart::Bridge(part) = &self.part else { return };
+        for (own, member) in all.iter_mut().zip(&part.members) {
+            let beliefs = member.beliefs.as_ref();
+            let Some(drawn) = beliefs.and_then(|own| own.effects.as_ref()) else { continue };
+            own.drift.clone_from(&drawn.means);
+            own.deviations.clone_from(&drawn.deviations);
+            for (idx, sign) in own.signs.iter_mut().enumerate() {
+                let (mean, deviation) = (drawn.means[idx], drawn.deviations[idx]);
+                let positive = normal_cdf(mean / deviation.max(f64::MIN_POSITIVE));
+                *sign = if mean == 0.0 { (0.0, 0.0) } else { (positive, 1.0 - positive) };
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use crate::numeric::real::Real;
 use crate::posterior::bridge::batch::LocalValues;
 use crate::posterior::bridge::model::BridgeModel;
 use crate::posterior::bridge::structure::BridgeStructure;
-use crate::train::bridge::BridgeSettings;
+use crate::train::bridge::{BridgeSettings, DrawnEffects, EdgeBeliefs};
 use crate::train::select::EnsembleFit;
 use crate::train::settings::KnownEdge;
 use crate::{SeriesSet, Standardizer};
@@ -76,6 +76,8 @@ pub(crate) struct BridgeMember {
     pub(crate) paths: LocalValues,
     pub(crate) lagged_log_odds: Vec<f64>,
     pub(crate) instant_log_odds: Option<Vec<f64>>,
+    /// What is believed of the edges; `None` in models of old, where log-odds were taken at their word.
+    pub(crate) beliefs: Option<EdgeBeliefs>,
 }
 
 impl BridgePart {
@@ -111,6 +113,7 @@ impl BridgePart {
                     paths: fit.state().paths.clone(),
                     lagged_log_odds: fit.lagged_log_odds().to_vec(),
                     instant_log_odds: fit.instant_log_odds().map(<[f64]>::to_vec),
+                    beliefs: Some(fit.beliefs().clone()),
                 })
                 .collect(),
         }
@@ -151,7 +154,8 @@ impl BridgePart {
                 ("lagged.log_odds", lagged),
             ];
             let instant = member.instant_log_odds.iter().map(|values| ("instant.log_odds", values));
-            for (part, values) in parts.into_iter().chain(instant) {
+            let beliefs = member.beliefs.iter().flat_map(belief_arrays);
+            for (part, values) in parts.into_iter().chain(instant).chain(beliefs) {
                 let shape = [values.len() / d, d];
                 arrays.push(NamedArray::double(name(part), shape, values.clone()));
             }
@@ -191,7 +195,40 @@ impl BridgePart {
     }
 }
 
+/// Names of arrays of beliefs.
+const LAGGED_BELIEF: &str = "lagged.probabilities";
+const INSTANT_BELIEF: &str = "instant.probabilities";
+const EFFECTS: &str = "lagged.effects";
+const EFFECT_DEVIATIONS: &str = "lagged.effect_deviations";
+const DISAGREEMENT: &str = "lagged.disagreement";
+
+fn belief_arrays(beliefs: &EdgeBeliefs) -> Vec<(&'static str, &Vec<f64>)> {
+    let effects = beliefs.effects.iter();
+    let effects = effects.flat_map(|drawn| {
+        [(EFFECTS, &drawn.means), (EFFECT_DEVIATIONS, &drawn.deviations)]
+    });
+    let instant = beliefs.instant.iter().map(|values| (INSTANT_BELIEF, values));
+    let disagreement = beliefs.disagreement.iter().map(|values| (DISAGREEMENT, values));
+    let lagged = std::iter::once((LAGGED_BELIEF, &beliefs.lagged));
+    lagged.chain(instant).chain(effects).chain(disagreement).collect()
+}
+
 impl BridgeMember {
+    /// Probabilities of lagged edges.
+    pub(crate) fn lagged_probabilities(&self) -> Vec<f64> {
+        match &self.beliefs {
+            Some(beliefs) => beliefs.lagged.clone(),
+            None => super::sigmoids(&self.lagged_log_odds),
+        }
+    }
+
+    /// Probabilities of edges within a step, where the model has any.
+    pub(crate) fn instant_probabilities(&self) -> Option<Vec<f64>> {
+        let odds = self.instant_log_odds.as_ref()?;
+        let believed = self.beliefs.as_ref().and_then(|beliefs| beliefs.instant.clone());
+        Some(believed.unwrap_or_else(|| super::sigmoids(odds)))
+    }
+
     fn read<S: ArraySource + ?Sized>(
         (number, seed): (usize, u64),
         model: &BridgeModel,
@@ -212,6 +249,22 @@ impl BridgeMember {
         }
         let rows = |part: &str, n| read_doubles(arrays, &name(part), [n, d], Allowed::Finite);
         let odds = |part: &str| read_doubles(arrays, &name(part), [d, d], Allowed::Infinite);
+        let optional = |part: &str| match arrays.head(&name(part)) {
+            Some(_) => read_doubles(arrays, &name(part), [d, d], Allowed::Finite).map(Some),
+            None => Ok(None),
+        };
+        let beliefs = match optional(LAGGED_BELIEF)? {
+            None => None,
+            Some(lagged) => Some(EdgeBeliefs {
+                lagged,
+                instant: optional(INSTANT_BELIEF)?,
+                effects: match (optional(EFFECTS)?, optional(EFFECT_DEVIATIONS)?) {
+                    (Some(means), Some(deviations)) => Some(DrawnEffects { means, deviations }),
+                    _ => None,
+                },
+                disagreement: optional(DISAGREEMENT)?,
+            }),
+        };
         Ok(Self {
             seed,
             parameters,
@@ -225,6 +278,7 @@ impl BridgeMember {
                 Some(_) => Some(odds("instant.log_odds")?),
                 None => None,
             },
+            beliefs,
         })
     }
 }

@@ -131,6 +131,7 @@ impl FittedModel {
             paths: paths(process),
             lagged_log_odds: process.effects.iter().map(odds).collect(),
             instant_log_odds: None,
+            beliefs: None,
         };
         let part = BridgePart {
             settings: BridgeSettings {

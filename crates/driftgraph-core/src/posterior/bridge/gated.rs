@@ -67,6 +67,21 @@ impl GatedAdjoints {
     }
 }
 
+/// A known posterior of a gated matrix, `[source, target]`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GatedValues<'a> {
+    /// Logits of the gates.
+    pub(crate) logits: &'a [f64],
+    /// Means of effects given their edges.
+    pub(crate) means: &'a [f64],
+    /// Their deviations.
+    pub(crate) deviations: &'a [f64],
+    /// Scales of effects off and on the diagonal.
+    pub(crate) slabs: [f64; 2],
+}
+
+/// Least deviation that is told apart from none.
+const LEAST_DEVIATION: f64 = 1e-9;
 /// Deviation of an effect's posterior at the start.
 const FIRST_DEVIATION: f64 = 0.05;
 /// Entries per parallel piece: fixed, so that sums do not depend on the number of threads.
@@ -105,6 +120,20 @@ impl GatedMatrix {
     pub(crate) fn initialise(&self, parameters: &mut [f64]) {
         if let Some(diagonal) = self.log_slabs.of_mut(parameters).get_mut(1) {
             *diagonal = FIRST_SLABS[1].ln();
+        }
+    }
+
+    /// Sets gates, effects and slabs to a known posterior; numbers `[source, target]`.
+    pub(crate) fn set(&self, parameters: &mut [f64], values: &GatedValues<'_>) {
+        self.edge_logits.of_mut(parameters).copy_from_slice(values.logits);
+        self.means.of_mut(parameters).copy_from_slice(values.means);
+        for (out, deviation) in
+            self.log_deviations.of_mut(parameters).iter_mut().zip(values.deviations)
+        {
+            *out = deviation.max(LEAST_DEVIATION).ln();
+        }
+        for (out, slab) in self.log_slabs.of_mut(parameters).iter_mut().zip(values.slabs) {
+            *out = slab.ln();
         }
     }
 

@@ -19,6 +19,8 @@ pub struct FilterDynamics {
     pub lagged: Vec<f64>,
     /// (I - E B)^-1, `[source, target]`.
     pub(crate) propagation: Vec<f64>,
+    /// I - E B, `[source, target]`.
+    pub(crate) remaining: Vec<f64>,
     /// b with the innovations' mean, in increment scales per time.
     pub offsets: Vec<f64>,
     /// Variances of the innovations per time, in squared increment scales.
@@ -218,6 +220,7 @@ impl FilterDynamics {
         let mut dynamics = Self::random_walk(model.increment_scales().to_vec());
         dynamics.lagged = lagged.mean;
         dynamics.propagation = propagation;
+        dynamics.remaining = remaining;
         dynamics.time_unit = time_unit;
         dynamics.parts = Some(MeanFieldParts::new(model, parameters));
         let unit_variance = model.structure().noise.unit_variance();
@@ -233,6 +236,19 @@ impl FilterDynamics {
             dynamics.initial.1[idx] = (2.0 * log_deviations[idx]).exp();
         }
         Some(dynamics)
+    }
+
+    /// What a step from one state to the next added beyond its drift, per root of time: d (I - B) / √h - √h drift.
+    pub(crate) fn innovation(&self, state: &[f64], next: &[f64], h: f64) -> Vec<f64> {
+        let d = state.len();
+        let increments: Vec<f64> = (next.iter().zip(state).zip(&self.scales))
+            .map(|((next, state), scale)| (next - state) / (scale * h.sqrt()))
+            .collect();
+        let Local { drift, .. } = self.at(state);
+        // What remains of the increments once the effects within the step are taken out.
+        let mut left = vec![0.0; d];
+        product(&mut left, d, View::new(&increments, 1, d), View::new(&self.remaining, d, d));
+        left.iter().zip(&drift).map(|(left, drift)| left - h.sqrt() * drift).collect()
     }
 
     /// Drift, its derivatives and the innovations' variances at a state.
@@ -279,6 +295,7 @@ impl FilterDynamics {
         Self {
             lagged: vec![0.0; d * d],
             propagation: identity(d),
+            remaining: identity(d),
             offsets: vec![0.0; d],
             variances: vec![1.0; d],
             scales,

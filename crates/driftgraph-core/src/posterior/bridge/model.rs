@@ -6,7 +6,7 @@ mod observations;
 use super::BridgePosterior;
 use super::batch::LocalValues;
 use super::deviations::BatchPaths;
-use super::gated::{GatedMatrix, GatedMoments};
+use super::gated::{GatedMatrix, GatedMoments, GatedValues};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
 use super::neural::{AddsTo, Net, SampledGraphs};
@@ -71,6 +71,23 @@ impl<R> Workspace<R> {
     pub fn edge_probabilities(&self) -> &[f64] {
         &self.steps.lagged.probabilities
     }
+}
+
+/// A linear process in the model's units: increment scales and standardised values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownLinear<'a> {
+    /// Effects on the drift.
+    pub(crate) lagged: GatedValues<'a>,
+    /// Offsets of the drift.
+    pub(crate) offsets: &'a [f64],
+    /// Logarithms of the innovations' scales.
+    pub(crate) log_diffusions: &'a [f64],
+    /// Logarithms of the noise scales.
+    pub(crate) log_noise: &'a [f64],
+    /// Means of first states.
+    pub(crate) initial_means: &'a [f64],
+    /// Logarithms of their deviations.
+    pub(crate) initial_log_deviations: &'a [f64],
 }
 
 /// Which part of the model a parameter belongs to; parts learn at their own rates.
@@ -171,6 +188,20 @@ impl BridgeModel {
             slot.of_mut(&mut parameters).copy_from_slice(&values);
         }
         parameters
+    }
+
+    /// Sets everything but the parts to a linear process that is known.
+    pub(crate) fn set_linear(&self, parameters: &mut [f64], process: &KnownLinear<'_>) {
+        self.lagged.set(parameters, &process.lagged);
+        for (slot, values) in [
+            (self.offsets, process.offsets),
+            (self.log_diffusions, process.log_diffusions),
+            (self.log_noise, process.log_noise),
+            (self.initial_means, process.initial_means),
+            (self.initial_log_deviations, process.initial_log_deviations),
+        ] {
+            slot.of_mut(parameters).copy_from_slice(values);
+        }
     }
 
     /// What the process has beyond gated linear effects.

@@ -7,6 +7,11 @@ use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::edge_gains::log_odds_from_gains;
 use crate::posterior::bridge::gated::GatedMatrix;
 use crate::posterior::bridge::log_odds::{PathSums, closed_form_log_odds};
+use crate::numeric::real::Real;
+use crate::posterior::linear::adequacy::Adequacy;
+use crate::posterior::linear::gibbs::DensityRule;
+use crate::posterior::linear::pools::BetaLaw;
+use crate::train::linear::{LinearEdges, LinearResult};
 
 /// The result of a bridge fit.
 #[derive(Debug, Clone)]
@@ -16,14 +21,75 @@ pub struct BridgeFit {
     terms: Option<ElboTerms>,
     lagged_log_odds: Vec<f64>,
     instant_log_odds: Option<Vec<f64>>,
+    beliefs: EdgeBeliefs,
+    adequacy: Adequacy,
+}
+
+/// What is believed of the edges, `[source, target]`, the model's failings allowed for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeBeliefs {
+    /// Probabilities of lagged edges.
+    pub lagged: Vec<f64>,
+    /// Probabilities of instantaneous edges, where they were fitted.
+    pub instant: Option<Vec<f64>>,
+    /// Lagged effects given their edges, where chains have drawn them.
+    pub effects: Option<DrawnEffects>,
+    /// How far chains lie apart in log-odds, where there are chains.
+    pub disagreement: Option<Vec<f64>>,
+}
+
+/// Effects as chains have drawn them, in increment scales per time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrawnEffects {
+    /// Means given the edge.
+    pub means: Vec<f64>,
+    /// Deviations given the edge.
+    pub deviations: Vec<f64>,
 }
 
 impl BridgeFit {
-    /// Ends training where it is, and computes the scores of all edges.
-    pub fn new(mut trainer: BridgeTrainer, stop: StopReason) -> Self {
+    /// Ends training where it is, and computes the scores of all edges; `linear` is what took its place, if anything did.
+    pub fn new(mut trainer: BridgeTrainer, stop: StopReason, linear: Option<LinearResult>) -> Self {
         let terms = trainer.full_elbo();
+        if let Some(LinearResult { edges, adequacy, .. }) = linear {
+            let LinearEdges { log_odds, probabilities, effects, deviations, disagreement } = edges;
+            let beliefs = EdgeBeliefs {
+                lagged: probabilities,
+                instant: None,
+                effects: Some(DrawnEffects { means: effects, deviations }),
+                disagreement: Some(disagreement),
+            };
+            let (lagged_log_odds, instant_log_odds) = (log_odds, None);
+            return Self {
+                trainer,
+                stop,
+                terms,
+                lagged_log_odds,
+                instant_log_odds,
+                beliefs,
+                adequacy,
+            };
+        }
         let (lagged_log_odds, instant_log_odds) = log_odds(&trainer);
-        Self { trainer, stop, terms, lagged_log_odds, instant_log_odds }
+        let adequacy = trainer.adequacy();
+        let weights = adequacy.tempering();
+        let beliefs = EdgeBeliefs {
+            lagged: tempered(&lagged_log_odds, &weights),
+            instant: instant_log_odds.as_ref().map(|odds| tempered(odds, &weights)),
+            effects: None,
+            disagreement: None,
+        };
+        Self { trainer, stop, terms, lagged_log_odds, instant_log_odds, beliefs, adequacy }
+    }
+
+    /// What is believed of the edges.
+    pub fn beliefs(&self) -> &EdgeBeliefs {
+        &self.beliefs
+    }
+
+    /// What the innovations still contain.
+    pub fn adequacy(&self) -> &Adequacy {
+        &self.adequacy
     }
 
     /// Why training ended.
@@ -118,6 +184,19 @@ impl BridgeFit {
     }
 }
 
+/// Probabilities of log-odds whose evidence counts only in part: the rest of the way they stay at what is usual.
+fn tempered(log_odds: &[f64], weights: &[f64]) -> Vec<f64> {
+    let n = weights.len();
+    let BetaLaw { alpha, beta } = DensityRule::careful_law(n);
+    let usual = (alpha / beta).ln();
+    (log_odds.iter().enumerate())
+        .map(|(idx, odds)| match odds.is_finite() {
+            true => (usual + weights[idx % n] * (odds - usual)).sigmoid(),
+            false => odds.sigmoid(),
+        })
+        .collect()
+}
+
 /// Closed forms where the drift is linear; else flip gains, and logits of instantaneous edges.
 fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
     let (model, state, layout) = (trainer.model(), trainer.state(), trainer.layout());
@@ -138,7 +217,6 @@ fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
 
 /// See [`BridgeFit::combined_scores`].
 pub fn combined_scores(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> {
-    use crate::numeric::real::Real;
     let Some(instant) = instant else { return lagged.to_vec() };
     let n = lagged.len().isqrt();
     (0..n * n)

@@ -131,6 +131,17 @@ impl BridgeSettings {
         self.drift != DriftParts::Linear || self.neural_diffusion
     }
 
+    /// Whether everything is linear and normal, so that coordinate ascent and chains take the place of training.
+    pub fn is_closed_form(&self) -> bool {
+        let normal = self.innovations == InnovationLaw::Gaussian;
+        !self.has_nets() && !self.instantaneous && normal
+    }
+
+    /// Whether training starts where coordinate ascent of the linear part ends.
+    pub(crate) fn starts_linear(&self) -> bool {
+        self.drift == DriftParts::LinearAndNeural && !self.instantaneous
+    }
+
     /// Checks every range, all at once.
     pub fn check(self) -> Result<CheckedBridgeSettings, BridgeError> {
         let mut problems = Vec::new();

@@ -14,15 +14,21 @@ use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::batch::Batch;
 use crate::posterior::bridge::blocks::{Epoch, n_batches};
+use crate::posterior::bridge::gated::GatedValues;
 use crate::posterior::bridge::kalman::FilterDynamics;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
-use crate::posterior::bridge::model::{BridgeModel, Workspace};
+use crate::posterior::bridge::model::{BridgeModel, KnownLinear, Workspace};
 use crate::posterior::bridge::structure::{BridgeStructure, Pass};
+use crate::posterior::linear::adequacy::{Adequacy, InnovationRows, Neighbours};
+use crate::train::linear::{LinearFit, LinearStart, LinearTask};
 use crate::train::progress::{Divergence, Kept, Part, Progress, Step, Training};
 use crate::{EdgeScores, SeriesSet, Standardizer};
 
 /// Fewest steps of series per training step: fewer would leave the matrices' own cost dominant.
 const MIN_BATCH_STEPS: usize = 128;
+
+/// Largest logit with which training starts: a gate that is all but closed no longer has a gradient.
+const MOVABLE_LOGIT: f64 = 3.0;
 
 /// What happened in one training step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,7 +103,9 @@ impl LaidOut {
 impl CheckedBridgeSettings {
     /// Whether nothing in training on these data is random, so that every seed gives the same fit.
     pub fn is_deterministic(&self, data: &SeriesSet) -> Result<bool, BridgeError> {
-        Ok(!self.get().has_nets() && LaidOut::new(data, self.get())?.n_batches == 1)
+        // Chains have seeds, but average them themselves.
+        let closed = self.get().is_closed_form();
+        Ok(closed || !self.get().has_nets() && LaidOut::new(data, self.get())?.n_batches == 1)
     }
 
     /// How the observation noise is treated, with the data's own answer where settings ask for it.
@@ -178,6 +186,55 @@ impl BridgeTrainer {
         Ok(trainer)
     }
 
+    /// Puts the end of a coordinate ascent in place of the start: process, gates and paths.
+    ///
+    /// Gates are held back to where they can still be moved, if training is to go on from there.
+    pub(crate) fn start_from(&mut self, fit: &LinearFit<'_>, will_train: bool) {
+        let values = fit.values(&self.layout, self.model.structure().noise.unit_variance());
+        let limit = if will_train { MOVABLE_LOGIT } else { f64::INFINITY };
+        let logits: Vec<f64> =
+            values.logits.iter().map(|logit| logit.clamp(-limit, limit)).collect();
+        let known = KnownLinear {
+            lagged: GatedValues {
+                logits: &logits,
+                means: &values.means,
+                deviations: &values.deviations,
+                slabs: values.slabs,
+            },
+            offsets: &values.offsets,
+            log_diffusions: &values.log_diffusions,
+            log_noise: &values.log_noise,
+            initial_means: &values.initial_means,
+            initial_log_deviations: &values.initial_log_deviations,
+        };
+        self.model.set_linear(&mut self.state.parameters, &known);
+        self.state.paths = values.paths;
+        if !will_train {
+            self.state.step = fit.n_steps();
+            self.state.last_elbo = Some(fit.state.ascent.bound);
+            self.state.converged = fit.state.ascent.converged;
+        }
+    }
+
+    /// What a linear fit of the same data and settings works with.
+    pub(crate) fn linear_task(
+        &self,
+        data: &SeriesSet,
+        knowledge: &EdgePrior,
+    ) -> Result<LinearTask, BridgeError> {
+        let chosen = self.settings.get();
+        let noise = ObservationModel::new(chosen, self.noise_moments);
+        let (_, smoother) =
+            BridgePosterior::smoothed(self.layout.clone(), noise.known_variance());
+        let start = LinearStart {
+            data: &self.standardizer.apply(data),
+            step_size: chosen.step_size.map_or_else(|| default_step_size(data), Ok)?,
+            smoother: &smoother,
+            learn_noise: noise.fixed_scale.is_none(),
+        };
+        Ok(LinearTask::new(start, knowledge, &self.settings)?)
+    }
+
     /// The state between two steps; enough to [`resume`](Self::resume).
     pub fn state(&self) -> &BridgeState {
         &self.state
@@ -226,6 +283,29 @@ impl BridgeTrainer {
     /// The dynamics learned so far, as the filter needs them; `None` where they have no solution.
     pub(crate) fn filter_dynamics(&self) -> Option<FilterDynamics> {
         FilterDynamics::new(&self.model, &self.state.parameters, self.layout.time_unit())
+    }
+
+    /// What the innovations of the process learned so far still contain, along the posterior means of the paths.
+    pub(crate) fn adequacy(&self) -> Adequacy {
+        let d = self.model.n_variables();
+        let means = &self.state.paths.means;
+        let Some(dynamics) = self.filter_dynamics() else { return Adequacy::unknown(d) };
+        let mut rows = InnovationRows::new(d, self.layout.series().len());
+        for series in self.layout.series() {
+            for step in 1..series.n_steps() {
+                let point = series.first_point + step;
+                let h = self.layout.step(series.first_spread + step);
+                let earlier = self.layout.step(series.first_spread + step - 1);
+                let at = |point: usize| &means[point * d..(point + 1) * d];
+                rows.add(step, Neighbours {
+                    state: at(point),
+                    error: &dynamics.innovation(at(point), at(point + 1), h),
+                    earlier_state: at(point - 1),
+                    earlier_error: &dynamics.innovation(at(point - 1), at(point), earlier),
+                });
+            }
+        }
+        Adequacy::of_rows(&rows)
     }
 
     /// Lagged edge probabilities of the moment, `[source, target]`.

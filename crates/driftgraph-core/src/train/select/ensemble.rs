@@ -27,6 +27,11 @@ impl EnsembleFit {
         self.divergence
     }
 
+    /// What the innovations of the first fit still contain.
+    pub fn adequacy(&self) -> &crate::train::bridge::Adequacy {
+        self.members[0].adequacy()
+    }
+
     /// The single fits.
     pub fn members(&self) -> &[BridgeFit] {
         &self.members

@@ -1,0 +1,254 @@
+//! Innovations of a linear process, with the states and innovations before them.
+
+use super::share::Features;
+use super::without_states;
+use crate::posterior::linear::dynamics::LinearDynamics;
+use crate::posterior::linear::grid::LinearGrid;
+use crate::posterior::linear::joint::JointFilter;
+
+/// Most rows that shares are estimated from; more are thinned evenly.
+const MOST_ROWS: usize = 1_200;
+
+/// Rows of innovations whose predecessors are known too, `[row, variable]`; beyond a limit only some are kept.
+#[derive(Debug, Clone)]
+pub struct InnovationRows {
+    n_variables: usize,
+    n_series: usize,
+    /// States before the step.
+    states: Vec<f64>,
+    /// What the step added beyond its prediction.
+    errors: Vec<f64>,
+    /// Innovations and states one step earlier, `[row, 2 D]`.
+    past: Vec<f64>,
+    /// Number of the step within its series.
+    steps: Vec<usize>,
+    /// States with a constant, `[row, D + 1]`.
+    with_constant: Vec<f64>,
+    /// Every how many rows one is kept, and rows seen so far.
+    every: usize,
+    seen: usize,
+}
+
+/// A step with the one before it.
+#[derive(Debug, Clone, Copy)]
+pub struct Neighbours<'a> {
+    /// The state before the step.
+    pub state: &'a [f64],
+    /// What the step added beyond its prediction.
+    pub error: &'a [f64],
+    /// The state before the earlier step.
+    pub earlier_state: &'a [f64],
+    /// What the earlier step added beyond its prediction.
+    pub earlier_error: &'a [f64],
+}
+
+impl InnovationRows {
+    /// No rows, of so many series.
+    pub fn new(n_variables: usize, n_series: usize) -> Self {
+        let none = Vec::new;
+        Self {
+            n_variables,
+            n_series,
+            states: none(),
+            errors: none(),
+            past: none(),
+            steps: Vec::new(),
+            with_constant: none(),
+            every: 1,
+            seen: 0,
+        }
+    }
+
+    /// Adds a row, unless something in it is not a number.
+    pub fn add(&mut self, step: usize, row: Neighbours<'_>) {
+        let Neighbours { state, error, earlier_state, earlier_error } = row;
+        let all = [state, error, earlier_state, earlier_error];
+        if all.iter().any(|part| part.iter().any(|value| !value.is_finite())) {
+            return;
+        }
+        self.seen += 1;
+        if (self.seen - 1) % self.every != 0 {
+            return;
+        }
+        self.past.extend_from_slice(earlier_error);
+        self.past.extend_from_slice(earlier_state);
+        self.states.extend_from_slice(state);
+        self.with_constant.extend_from_slice(state);
+        self.with_constant.push(1.0);
+        self.errors.extend_from_slice(error);
+        self.steps.push(step);
+        if self.steps.len() >= 2 * MOST_ROWS {
+            self.thin();
+        }
+    }
+
+    /// Keeps every other row.
+    fn thin(&mut self) {
+        let d = self.n_variables;
+        let half = |values: &[f64], width: usize| -> Vec<f64> {
+            values.chunks_exact(width).step_by(2).flatten().copied().collect()
+        };
+        self.past = half(&self.past, 2 * d);
+        self.states = half(&self.states, d);
+        self.with_constant = half(&self.with_constant, d + 1);
+        self.errors = half(&self.errors, d);
+        self.steps = self.steps.iter().step_by(2).copied().collect();
+        self.every *= 2;
+    }
+
+    /// One-step prediction errors of a linear process where a filter can be afforded, else those of the smoothed means.
+    pub(super) fn of_linear(grid: &LinearGrid, dynamics: &LinearDynamics, means: &[f64]) -> Self {
+        let (d, layout) = (grid.n_variables(), grid.layout());
+        let predictions = JointFilter::new(grid, dynamics, &vec![0.0; d]).predictions();
+        let mut rows = Self::new(d, layout.series().len());
+        let row = |values: &[f64], point: usize| values[point * d..(point + 1) * d].to_vec();
+        let error = |point: usize| -> Vec<f64> {
+            let (observed, expected) = match &predictions {
+                Some(found) => {
+                    (layout.observed_row(point + 1).to_vec(), row(&found.predicted, point + 1))
+                }
+                None => (row(means, point + 1), drifted(grid, dynamics, means, point)),
+            };
+            observed.iter().zip(&expected).map(|(observed, mean)| observed - mean).collect()
+        };
+        let states = predictions.as_ref().map_or(means, |found| &found.filtered);
+        for series in layout.series() {
+            for step in 1..series.n_steps() {
+                let point = series.first_point + step;
+                rows.add(step, Neighbours {
+                    state: &row(states, point),
+                    error: &error(point),
+                    earlier_state: &row(states, point - 1),
+                    earlier_error: &error(point - 1),
+                });
+            }
+        }
+        rows
+    }
+
+    pub(super) fn n_variables(&self) -> usize {
+        self.n_variables
+    }
+
+    pub(super) fn errors(&self) -> &[f64] {
+        &self.errors
+    }
+
+    pub(super) fn past(&self) -> &[f64] {
+        &self.past
+    }
+
+    pub(super) fn n_rows(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Columns with what states explain taken out.
+    pub(super) fn projected(&self, columns: &[f64], n_columns: usize) -> Vec<f64> {
+        without_states(&self.with_constant, self.n_variables + 1, columns, n_columns)
+    }
+
+    /// The same, each column of variance 1.
+    pub(super) fn features(&self, columns: &[f64], n_columns: usize) -> Features {
+        let mut values = self.projected(columns, n_columns);
+        standardise(&mut values, n_columns);
+        Features { n_columns, values }
+    }
+
+    /// States of mean 0 and variance 1.
+    pub(super) fn standard_states(&self) -> Vec<f64> {
+        let mut states = self.states.clone();
+        standardise(&mut states, self.n_variables);
+        states
+    }
+
+    /// One column for each step of the series; `None` for a single series, where it would explain everything.
+    pub(super) fn time_features(&self) -> Option<Features> {
+        if self.n_series < 2 {
+            return None;
+        }
+        let mut steps = self.steps.clone();
+        steps.sort_unstable();
+        steps.dedup();
+        // As many columns as rows explain everything, too.
+        if 2 * steps.len() > self.n_rows() {
+            return None;
+        }
+        let mut values = vec![0.0; self.n_rows() * steps.len()];
+        for (row, step) in self.steps.iter().enumerate() {
+            let column = steps.binary_search(step).unwrap_or_default();
+            values[row * steps.len() + column] = 1.0;
+        }
+        Some(Features { n_columns: steps.len(), values })
+    }
+}
+
+/// Where a step from the means of a point leads.
+fn drifted(grid: &LinearGrid, dynamics: &LinearDynamics, means: &[f64], point: usize) -> Vec<f64> {
+    let d = grid.n_variables();
+    let here = &means[point * d..(point + 1) * d];
+    let h = grid.step_after(point);
+    (0..d)
+        .map(|target| {
+            let row = &dynamics.effects[target * (d + 1)..(target + 1) * (d + 1)];
+            let drift = row[d] + row[..d].iter().zip(here).map(|(w, z)| w * z).sum::<f64>();
+            here[target] + h * grid.scales()[target] * drift
+        })
+        .collect()
+}
+
+/// Mean 0 and variance 1 for each column that varies.
+fn standardise(values: &mut [f64], n_columns: usize) {
+    let n = (values.len() / n_columns) as f64;
+    let mut means = vec![0.0; n_columns];
+    for row in values.chunks_exact(n_columns) {
+        means.iter_mut().zip(row).for_each(|(mean, value)| *mean += value / n);
+    }
+    let mut squares = vec![0.0; n_columns];
+    for row in values.chunks_exact_mut(n_columns) {
+        for ((value, mean), square) in row.iter_mut().zip(&means).zip(&mut squares) {
+            *value -= mean;
+            *square += *value * *value / n;
+        }
+    }
+    for row in values.chunks_exact_mut(n_columns) {
+        for (value, square) in row.iter_mut().zip(&squares) {
+            *value /= square.sqrt() + 1e-9;
+        }
+    }
+}
+
+/// Σ u e' of each cluster, `[target, source]`: series, or blocks of them where there are few.
+pub(super) fn cluster_scores(
+    grid: &LinearGrid,
+    dynamics: &LinearDynamics,
+    means: &[f64],
+    min_clusters: usize,
+) -> Vec<Vec<f64>> {
+    let (d, m, layout) = (grid.n_variables(), grid.n_variables() + 1, grid.layout());
+    let n_blocks = min_clusters.div_ceil(layout.series().len().max(1)).max(1);
+    let mut scores = Vec::new();
+    for series in layout.series() {
+        let n_blocks = n_blocks.min(series.n_steps().max(1));
+        for block in 0..n_blocks {
+            let steps = block * series.n_steps() / n_blocks..(block + 1) * series.n_steps() / n_blocks;
+            if steps.is_empty() {
+                continue;
+            }
+            let mut score = vec![0.0; d * m];
+            for step in steps {
+                let point = series.first_point + step;
+                let here = &means[point * d..(point + 1) * d];
+                let next = &means[(point + 1) * d..(point + 2) * d];
+                let expected = drifted(grid, dynamics, means, point);
+                for target in 0..d {
+                    let error = (next[target] - expected[target]) / grid.scales()[target];
+                    let row = &mut score[target * m..(target + 1) * m];
+                    row[..d].iter_mut().zip(here).for_each(|(sum, value)| *sum += error * value);
+                    row[d] += error;
+                }
+            }
+            scores.push(score);
+        }
+    }
+    scores
+}

@@ -1,0 +1,500 @@
+//! Kalman filter, smoother and sampler of all variables jointly; series alike share covariances.
+
+use super::dynamics::LinearDynamics;
+use super::grid::{Group, LinearGrid};
+use super::sums::StepSums;
+use crate::numeric::kernels::{View, add_product, product};
+use crate::numeric::linalg::{cholesky, identity, solve_lower, solve_upper};
+use crate::random::RandomStream;
+
+/// Relative change of a covariance from one point to the next below which it stands still.
+const STEADY: f64 = 1e-11;
+/// What is added to the diagonal of a covariance before it is drawn from, against rounding.
+const JITTER: f64 = 1e-10;
+
+/// The posterior of all paths: moments by point, and the sums of their steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SmoothedPaths {
+    /// Means, `[point, variable]`.
+    pub means: Vec<f64>,
+    /// Variances, `[spread, variable]`.
+    pub variances: Vec<f64>,
+    /// Covariances of a point with the next, `[spread, variable]`.
+    pub neighbours: Vec<f64>,
+    /// Expected sums of steps.
+    pub sums: StepSums,
+    /// Σ log of the predictive densities of everything observed (and of what stands for the uncertainty of
+    /// effects): the evidence of the dynamics, the paths integrated out.
+    pub log_evidence: f64,
+}
+
+/// What is computed once for all series of a group.
+struct Covariances {
+    /// One record for points that are alike.
+    records: Vec<Record>,
+    /// The record of each point.
+    of_point: Vec<usize>,
+}
+
+struct Record {
+    predicted: Vec<f64>,
+    filtered: Vec<f64>,
+    /// Precision of what each variable was observed with; 0 where it was not.
+    precisions: Vec<f64>,
+    cells: Vec<usize>,
+    /// Rows of the gain: mean += (observed - mean)[cells] gain.
+    gain: Vec<f64>,
+    /// Lower factor of the predicted covariance of the observed cells.
+    factor: Vec<f64>,
+    /// Length of the step before the point.
+    step: f64,
+    /// Whether the covariance is that of the point before.
+    steady: bool,
+}
+
+/// One step back: gains, and what is left of the uncertainty once the next state is known.
+struct Back {
+    key: (usize, usize),
+    /// mean += (next - predicted next) gain.
+    gain: Vec<f64>,
+}
+
+/// The process on a grid, ready to be filtered.
+pub(super) struct JointFilter<'a> {
+    grid: &'a LinearGrid,
+    dynamics: &'a LinearDynamics,
+    /// Σ_target Var(W) / g of each source: what uncertain effects add to the precision of a state, per time.
+    uncertainty: &'a [f64],
+}
+
+impl<'a> JointFilter<'a> {
+    pub(super) fn new(
+        grid: &'a LinearGrid,
+        dynamics: &'a LinearDynamics,
+        uncertainty: &'a [f64],
+    ) -> Self {
+        Self { grid, dynamics, uncertainty }
+    }
+
+    /// z' = z T + h b, with T `[source, target]`.
+    fn transition(&self, step: f64) -> Vec<f64> {
+        let d = self.grid.n_variables();
+        let mut transition = identity(d);
+        for target in 0..d {
+            let scale = step * self.grid.scales()[target];
+            for source in 0..d {
+                transition[source * d + target] += scale * self.dynamics.effect(source, target);
+            }
+        }
+        transition
+    }
+
+    fn offsets(&self, step: f64) -> Vec<f64> {
+        let d = self.grid.n_variables();
+        let offset = |target: usize| {
+            step * self.grid.scales()[target] * self.dynamics.effects[target * (d + 1) + d]
+        };
+        (0..d).map(offset).collect()
+    }
+
+    fn step_before(&self, group: &Group, point: usize) -> f64 {
+        if point == 0 { 0.0 } else { self.grid.layout().step(group.first_spread + point - 1) }
+    }
+
+    /// Precisions of what is known of each variable at a point, apart from the process.
+    fn precisions(&self, group: &Group, point: usize) -> Vec<f64> {
+        let layout = self.grid.layout();
+        let observed = layout.observed_row(group.first_points[0] + point);
+        let last = point + 1 == group.n_points;
+        let step = if last { 0.0 } else { layout.step(group.first_spread + point) };
+        (observed.iter().enumerate())
+            .map(|(idx, value)| {
+                let known = if value.is_nan() { 0.0 } else { 1.0 / self.dynamics.noise[idx] };
+                known + step * self.uncertainty[idx]
+            })
+            .collect()
+    }
+
+    /// Covariances before and after every point of a group; `None` where one is not positive definite.
+    fn covariances(&self, group: &Group) -> Option<Covariances> {
+        let d = self.grid.n_variables();
+        let mut all = Covariances { records: Vec::new(), of_point: Vec::new() };
+        for point in 0..group.n_points {
+            let step = self.step_before(group, point);
+            let precisions = self.precisions(group, point);
+            let before = all.of_point.last().map(|&idx| &all.records[idx]);
+            if let Some(before) = before
+                && before.steady
+                && before.step == step
+                && before.precisions == precisions
+            {
+                all.of_point.push(all.records.len() - 1);
+                continue;
+            }
+            let predicted = match before {
+                None => {
+                    let mut first = vec![0.0; d * d];
+                    for (idx, variance) in self.dynamics.initial_variances.iter().enumerate() {
+                        first[idx * (d + 1)] = *variance;
+                    }
+                    first
+                }
+                Some(before) => self.predicted_covariance(&before.filtered, step),
+            };
+            let mut record = Record::new(predicted, precisions, step)?;
+            record.steady = before.is_some_and(|before| {
+                before.step == record.step
+                    && before.precisions == record.precisions
+                    && nearly_equal(&before.filtered, &record.filtered)
+            });
+            all.of_point.push(all.records.len());
+            all.records.push(record);
+        }
+        Some(all)
+    }
+
+    fn predicted_covariance(&self, filtered: &[f64], step: f64) -> Vec<f64> {
+        let d = self.grid.n_variables();
+        let transition = self.transition(step);
+        let square = |matrix| View::new(matrix, d, d);
+        let (mut half, mut predicted) = (vec![0.0; d * d], vec![0.0; d * d]);
+        product(&mut half, d, square(filtered), square(&transition));
+        product(&mut predicted, d, square(&transition).t(), square(&half));
+        symmetrise(&mut predicted, d);
+        for (idx, scale) in self.grid.scales().iter().enumerate() {
+            predicted[idx * (d + 1)] += scale * scale * self.dynamics.variances[idx] * step;
+        }
+        predicted
+    }
+
+    /// The gain back over one step, made anew only where the records differ.
+    fn back(&self, all: &Covariances, point: usize, last: Option<Back>) -> Option<Back> {
+        let d = self.grid.n_variables();
+        let key = (all.of_point[point], all.of_point[point + 1]);
+        if let Some(last) = last
+            && last.key == key
+        {
+            return Some(last);
+        }
+        let (here, next) = (&all.records[key.0], &all.records[key.1]);
+        let transition = self.transition(next.step);
+        // J = P⁻¹ T' F with P the predicted covariance of the next point and F the filtered one of this.
+        let mut gain = vec![0.0; d * d];
+        product(&mut gain, d, View::new(&transition, d, d).t(), View::new(&here.filtered, d, d));
+        let factor = cholesky(&next.predicted, d)?;
+        solve_lower(&factor, d, &mut gain, d);
+        solve_upper(&factor, d, &mut gain, d);
+        Some(Back { key, gain })
+    }
+
+    /// Means before and after each point, `[point][series, variable]`, and the log evidence.
+    fn means(&self, group: &Group, all: &Covariances) -> Means {
+        let (d, n) = (self.grid.n_variables(), group.first_points.len());
+        let layout = self.grid.layout();
+        let mut means = Means { filtered: Vec::new(), predicted: Vec::new(), log_evidence: 0.0 };
+        let mut here = self.dynamics.initial_means.repeat(n);
+        let mut transition = (0.0, Vec::new(), Vec::new());
+        for (point, &idx) in all.of_point.iter().enumerate() {
+            let record = &all.records[idx];
+            if point > 0 {
+                if transition.0 != record.step {
+                    transition =
+                        (record.step, self.transition(record.step), self.offsets(record.step));
+                }
+                let mut next = transition.2.repeat(n);
+                let factors = (View::new(&here, n, d), View::new(&transition.1, d, d));
+                add_product(&mut next, d, factors.0, factors.1);
+                here = next;
+            }
+            means.predicted.extend_from_slice(&here);
+            let n_cells = record.cells.len();
+            let mut errors = vec![0.0; n * n_cells];
+            for (row, &first) in group.first_points.iter().enumerate() {
+                let observed = layout.observed_row(first + point);
+                for (col, &cell) in record.cells.iter().enumerate() {
+                    let known = observed[cell] / self.dynamics.noise[cell];
+                    let value = if known.is_nan() { 0.0 } else { known / record.precisions[cell] };
+                    errors[row * n_cells + col] = value - here[row * d + cell];
+                    means.log_evidence +=
+                        completion(observed[cell], self.dynamics.noise[cell], record, cell);
+                }
+            }
+            means.log_evidence += record.log_density(&errors, n);
+            let factors = (View::new(&errors, n, n_cells), View::new(&record.gain, n_cells, d));
+            add_product(&mut here, d, factors.0, factors.1);
+            means.filtered.extend_from_slice(&here);
+        }
+        means
+    }
+
+    /// Smooths all series; `None` where a covariance is not positive definite.
+    pub(super) fn smooth(&self) -> Option<SmoothedPaths> {
+        let (d, layout) = (self.grid.n_variables(), self.grid.layout());
+        let mut paths = SmoothedPaths {
+            means: vec![0.0; layout.n_points() * d],
+            variances: vec![0.0; layout.n_spreads() * d],
+            neighbours: vec![0.0; layout.n_spreads() * d],
+            sums: StepSums::zero(d),
+            log_evidence: 0.0,
+        };
+        for group in self.grid.groups() {
+            self.smooth_group(group, &mut paths)?;
+        }
+        paths.sums.add_paths(self.grid, &paths.means);
+        Some(paths)
+    }
+
+    fn smooth_group(&self, group: &Group, paths: &mut SmoothedPaths) -> Option<()> {
+        let (d, n) = (self.grid.n_variables(), group.first_points.len());
+        let all = self.covariances(group)?;
+        let found = self.means(group, &all);
+        paths.log_evidence += found.log_evidence;
+        let last = group.n_points - 1;
+        let row = |values: &[f64], point: usize| values[point * n * d..][..n * d].to_vec();
+        let mut mean = row(&found.filtered, last);
+        let mut covariance = all.records[all.of_point[last]].filtered.clone();
+        paths.place(group, last, &mean, &covariance, d);
+        let (mut back, mut steady) = (None, false);
+        let mut cross = vec![0.0; d * d];
+        for point in (0..last).rev() {
+            let key = (all.of_point[point], all.of_point[point + 1]);
+            let same = back.as_ref().is_some_and(|back: &Back| back.key == key);
+            let step = self.back(&all, point, back.take())?;
+            let mut ahead = row(&found.predicted, point + 1);
+            ahead.iter_mut().zip(&mean).for_each(|(ahead, mean)| *ahead = mean - *ahead);
+            mean = row(&found.filtered, point);
+            add_product(&mut mean, d, View::new(&ahead, n, d), View::new(&step.gain, d, d));
+            if !(same && steady) {
+                // cov(z_k+1, z_k) = V_k+1 J;  V_k = F_k + J' (V_k+1 - P_k+1) J.
+                let gain = View::new(&step.gain, d, d);
+                product(&mut cross, d, View::new(&covariance, d, d), gain);
+                let (here, next) = (&all.records[key.0], &all.records[key.1]);
+                let mut rest = cross.clone();
+                let mut negative = next.predicted.clone();
+                negative.iter_mut().for_each(|value| *value = -*value);
+                add_product(&mut rest, d, View::new(&negative, d, d), gain);
+                let mut smoothed = here.filtered.clone();
+                add_product(&mut smoothed, d, gain.t(), View::new(&rest, d, d));
+                symmetrise(&mut smoothed, d);
+                steady = same && nearly_equal(&smoothed, &covariance);
+                let earlier = std::mem::replace(&mut covariance, smoothed);
+                self.add_spreads(group, point, [&covariance, &earlier, &cross], &mut paths.sums);
+            } else {
+                let both = [&covariance, &covariance, &cross];
+                self.add_spreads(group, point, both.map(|matrix| &matrix[..]), &mut paths.sums);
+            }
+            paths.place(group, point, &mean, &covariance, d);
+            for idx in 0..d {
+                paths.neighbours[(group.first_spread + point) * d + idx] = cross[idx * (d + 1)];
+            }
+            back = Some(step);
+        }
+        Some(())
+    }
+
+    /// What the uncertainty of a step's two states adds to the sums, for all series of the group.
+    ///
+    /// The covariances of the state before, of the state after, and `[after, before]` between them.
+    fn add_spreads(
+        &self,
+        group: &Group,
+        point: usize,
+        [before, after, cross]: [&[f64]; 3],
+        sums: &mut StepSums,
+    ) {
+        let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
+        let (h, n) = (self.grid.layout().step(group.first_spread + point), group.first_points.len());
+        let (weight, n) = (h * n as f64, n as f64);
+        for row in 0..d {
+            let scale = n / self.grid.scales()[row];
+            for col in 0..d {
+                sums.products[row * m + col] += weight * before[row * d + col];
+                // Σ u d' as [target, source]: cov(z_j' - z_j, z_i).
+                sums.responses[row * m + col] +=
+                    scale * (cross[row * d + col] - before[row * d + col]);
+            }
+            let diagonal = row * (d + 1);
+            let increment = after[diagonal] + before[diagonal] - 2.0 * cross[diagonal];
+            sums.squares[row] += scale * increment / (self.grid.scales()[row] * h);
+        }
+    }
+
+    /// Filtered and predicted means of every point, `[point, variable]`; `None` where the filter would cost too much
+    /// or a covariance is not positive definite.
+    pub(super) fn predictions(&self) -> Option<Predictions> {
+        if super::ascent::joint_work(self.grid) > super::ascent::MOST_JOINT_WORK {
+            return None;
+        }
+        let d = self.grid.n_variables();
+        let size = self.grid.layout().n_points() * d;
+        let mut out = Predictions { filtered: vec![0.0; size], predicted: vec![0.0; size] };
+        for group in self.grid.groups() {
+            let all = self.covariances(group)?;
+            let found = self.means(group, &all);
+            let n = group.first_points.len() * d;
+            for point in 0..group.n_points {
+                place_rows(&mut out.filtered, group, point, &found.filtered[point * n..][..n], d);
+                place_rows(&mut out.predicted, group, point, &found.predicted[point * n..][..n], d);
+            }
+        }
+        Some(out)
+    }
+
+    /// Draws all paths; `None` where a covariance is not positive definite.
+    pub(super) fn draw(&self, random: &mut RandomStream) -> Option<Vec<f64>> {
+        let (d, layout) = (self.grid.n_variables(), self.grid.layout());
+        let mut paths = vec![0.0; layout.n_points() * d];
+        for group in self.grid.groups() {
+            let n = group.first_points.len();
+            let all = self.covariances(group)?;
+            let found = self.means(group, &all);
+            let last = group.n_points - 1;
+            let mut noise = vec![0.0; n * d];
+            let row = |values: &[f64], point: usize| values[point * n * d..][..n * d].to_vec();
+            let mut state = row(&found.filtered, last);
+            let filtered = &all.records[all.of_point[last]].filtered;
+            random.fill_normal(&mut noise);
+            add_product(&mut state, d, View::new(&noise, n, d), View::new(&root(filtered, d)?, d, d).t());
+            place_rows(&mut paths, group, last, &state, d);
+            let (mut back, mut spread): (Option<Back>, Vec<f64>) = (None, Vec::new());
+            for point in (0..last).rev() {
+                let key = (all.of_point[point], all.of_point[point + 1]);
+                let same = back.as_ref().is_some_and(|back| back.key == key);
+                let step = self.back(&all, point, back.take())?;
+                if !same {
+                    spread = self.remaining(&all, &step)?;
+                }
+                let mut ahead = row(&found.predicted, point + 1);
+                ahead.iter_mut().zip(&state).for_each(|(ahead, state)| *ahead = state - *ahead);
+                state = row(&found.filtered, point);
+                add_product(&mut state, d, View::new(&ahead, n, d), View::new(&step.gain, d, d));
+                random.fill_normal(&mut noise);
+                add_product(&mut state, d, View::new(&noise, n, d), View::new(&spread, d, d).t());
+                place_rows(&mut paths, group, point, &state, d);
+                back = Some(step);
+            }
+        }
+        Some(paths)
+    }
+
+    /// The lower factor of cov(z_k | z_k+1) = F - J' P J.
+    fn remaining(&self, all: &Covariances, back: &Back) -> Option<Vec<f64>> {
+        let d = self.grid.n_variables();
+        let (here, next) = (&all.records[back.key.0], &all.records[back.key.1]);
+        let transition = self.transition(next.step);
+        let mut forward = vec![0.0; d * d];
+        product(&mut forward, d, View::new(&transition, d, d).t(), View::new(&here.filtered, d, d));
+        forward.iter_mut().for_each(|value| *value = -*value);
+        let mut rest = here.filtered.clone();
+        add_product(&mut rest, d, View::new(&forward, d, d).t(), View::new(&back.gain, d, d));
+        symmetrise(&mut rest, d);
+        root(&rest, d)
+    }
+}
+
+/// Means before and after each point was seen, `[point, variable]`.
+pub(super) struct Predictions {
+    pub(super) filtered: Vec<f64>,
+    pub(super) predicted: Vec<f64>,
+}
+
+struct Means {
+    filtered: Vec<f64>,
+    predicted: Vec<f64>,
+    log_evidence: f64,
+}
+
+impl Record {
+    fn new(predicted: Vec<f64>, precisions: Vec<f64>, step: f64) -> Option<Self> {
+        let d = precisions.len();
+        let cells: Vec<usize> = (0..d).filter(|&idx| precisions[idx] > 0.0).collect();
+        let n = cells.len();
+        let mut variance = vec![0.0; n * n];
+        let mut gain = vec![0.0; n * d];
+        for (row, &cell) in cells.iter().enumerate() {
+            let covariances = &predicted[cell * d..(cell + 1) * d];
+            gain[row * d..(row + 1) * d].copy_from_slice(covariances);
+            for (col, &other) in cells.iter().enumerate() {
+                variance[row * n + col] = covariances[other];
+            }
+            variance[row * (n + 1)] += 1.0 / precisions[cell];
+        }
+        let factor = cholesky(&variance, n)?;
+        solve_lower(&factor, n, &mut gain, d);
+        let mut filtered = predicted.clone();
+        let mut negative = gain.clone();
+        negative.iter_mut().for_each(|value| *value = -*value);
+        add_product(&mut filtered, d, View::new(&gain, n, d).t(), View::new(&negative, n, d));
+        symmetrise(&mut filtered, d);
+        solve_upper(&factor, n, &mut gain, d);
+        Some(Self { predicted, filtered, precisions, cells, gain, factor, step, steady: false })
+    }
+
+    /// Σ log N(error; 0, S) over series.
+    fn log_density(&self, errors: &[f64], n_series: usize) -> f64 {
+        let n = self.cells.len();
+        if n == 0 {
+            return 0.0;
+        }
+        let log_det: f64 = (0..n).map(|idx| self.factor[idx * (n + 1)].ln()).sum();
+        let mut columns = vec![0.0; errors.len()];
+        crate::numeric::kernels::transpose(&mut columns, errors, n_series, n);
+        solve_lower(&self.factor, n, &mut columns, n_series);
+        let squares: f64 = columns.iter().map(|value| value * value).sum();
+        let constant = log_det + 0.5 * n as f64 * std::f64::consts::TAU.ln();
+        -0.5 * squares - n_series as f64 * constant
+    }
+}
+
+/// log of [N(x; z, r) exp(-e z² / 2)] / N(y; z, 1 / l), with l = 1 / r + e and y = x / (r l).
+fn completion(observed: f64, noise: f64, record: &Record, cell: usize) -> f64 {
+    let precision = record.precisions[cell];
+    let log_unit = 0.5 * (std::f64::consts::TAU / precision).ln();
+    if observed.is_nan() {
+        return log_unit;
+    }
+    let value = observed / (noise * precision);
+    log_unit
+        - 0.5 * (std::f64::consts::TAU * noise).ln()
+        - 0.5 * (observed * observed / noise - precision * value * value)
+}
+
+impl SmoothedPaths {
+    fn place(&mut self, group: &Group, point: usize, means: &[f64], covariance: &[f64], d: usize) {
+        place_rows(&mut self.means, group, point, means, d);
+        for idx in 0..d {
+            self.variances[(group.first_spread + point) * d + idx] = covariance[idx * (d + 1)];
+        }
+    }
+}
+
+fn place_rows(paths: &mut [f64], group: &Group, point: usize, rows: &[f64], d: usize) {
+    for (&first, row) in group.first_points.iter().zip(rows.chunks_exact(d)) {
+        paths[(first + point) * d..][..d].copy_from_slice(row);
+    }
+}
+
+/// The lower factor of a covariance that rounding may have left slightly indefinite.
+fn root(covariance: &[f64], d: usize) -> Option<Vec<f64>> {
+    let mut raised = covariance.to_vec();
+    let largest = (0..d).map(|idx| raised[idx * (d + 1)]).fold(0.0, f64::max);
+    for idx in 0..d {
+        raised[idx * (d + 1)] += JITTER * largest + f64::MIN_POSITIVE;
+    }
+    cholesky(&raised, d)
+}
+
+fn symmetrise(matrix: &mut [f64], d: usize) {
+    for row in 0..d {
+        for col in 0..row {
+            let mean = 0.5 * (matrix[row * d + col] + matrix[col * d + row]);
+            matrix[row * d + col] = mean;
+            matrix[col * d + row] = mean;
+        }
+    }
+}
+
+fn nearly_equal(a: &[f64], b: &[f64]) -> bool {
+    let largest = a.iter().fold(0.0, |max: f64, value| max.max(value.abs()));
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= STEADY * largest)
+}

@@ -1,0 +1,133 @@
+//! The graph prior of a linear process: which edges share a density, and which are fixed.
+
+use crate::graph::density::GraphDensity;
+use crate::graph::prior::{EdgePrior, EdgeRule};
+
+/// Pools of free edges between different variables, with what the user knows of single ones.
+///
+/// A variable's effect on itself is always there unless it was forbidden: it has a slab of its own and no pool.
+#[derive(Debug, Clone)]
+pub struct EdgePools {
+    n_variables: usize,
+    density: GraphDensity,
+    gates: Vec<Gate>,
+    /// The user's log-odds, `[source, target]`.
+    knowledge: Vec<f64>,
+    /// Free edges of each pool.
+    sizes: Vec<f64>,
+}
+
+/// Whether an effect is learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// By its evidence.
+    Free,
+    /// Always there.
+    On,
+    /// Never there.
+    Off,
+}
+
+/// The Beta law of densities.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct BetaLaw {
+    /// Edges seen beforehand.
+    pub alpha: f64,
+    /// Absent edges seen beforehand.
+    pub beta: f64,
+}
+
+impl EdgePools {
+    /// The prior of a graph with this density; `knowledge` was made with sparsity 0.
+    pub fn new(density: GraphDensity, knowledge: &EdgePrior) -> Self {
+        let n = knowledge.n_variables();
+        let gate = |idx: usize| match knowledge.rules()[idx] {
+            EdgeRule::Forbidden => Gate::Off,
+            EdgeRule::Required => Gate::On,
+            EdgeRule::Free if idx / n == idx % n => Gate::On,
+            EdgeRule::Free => Gate::Free,
+        };
+        let gates: Vec<Gate> = (0..n * n).map(gate).collect();
+        let mut pools = Self {
+            n_variables: n,
+            density,
+            gates,
+            knowledge: knowledge.log_odds().to_vec(),
+            sizes: vec![0.0; n],
+        };
+        for idx in 0..n * n {
+            if pools.gates[idx] == Gate::Free {
+                let pool = pools.pool(idx / n, idx % n);
+                pools.sizes[pool] += 1.0;
+            }
+        }
+        pools
+    }
+
+    /// Number of variables.
+    pub fn n_variables(&self) -> usize {
+        self.n_variables
+    }
+
+    /// The same edges with densities of another law.
+    #[must_use]
+    pub fn with_law(&self, law: BetaLaw) -> Self {
+        let BetaLaw { alpha, beta } = law;
+        let density = match self.density {
+            GraphDensity::PerTarget { .. } => GraphDensity::PerTarget { alpha, beta },
+            GraphDensity::Common { .. } => GraphDensity::Common { alpha, beta },
+            GraphDensity::PerSource { .. } => GraphDensity::PerSource { alpha, beta },
+            fixed @ GraphDensity::Fixed { .. } => fixed,
+        };
+        Self { density, ..self.clone() }
+    }
+
+    /// Whether the effect of a source on a target is learned.
+    pub fn gate(&self, source: usize, target: usize) -> Gate {
+        self.gates[source * self.n_variables + target]
+    }
+
+    /// The user's log-odds of an edge.
+    pub fn knowledge(&self, source: usize, target: usize) -> f64 {
+        self.knowledge[source * self.n_variables + target]
+    }
+
+    /// The pool of an edge.
+    pub fn pool(&self, source: usize, target: usize) -> usize {
+        match self.density {
+            GraphDensity::PerSource { .. } => source,
+            GraphDensity::PerTarget { .. } => target,
+            GraphDensity::Common { .. } | GraphDensity::Fixed { .. } => 0,
+        }
+    }
+
+    /// Free edges of each pool.
+    pub fn sizes(&self) -> &[f64] {
+        &self.sizes
+    }
+
+    /// The law of densities; `None` where they are fixed.
+    pub fn law(&self) -> Option<BetaLaw> {
+        match self.density {
+            GraphDensity::PerSource { alpha, beta }
+            | GraphDensity::PerTarget { alpha, beta }
+            | GraphDensity::Common { alpha, beta } => Some(BetaLaw { alpha, beta }),
+            GraphDensity::Fixed { .. } => None,
+        }
+    }
+
+    /// Log-odds of an edge where nothing is learned of densities.
+    pub(super) fn fixed_log_odds(&self) -> f64 {
+        match self.density {
+            GraphDensity::Fixed { sparsity } => -sparsity,
+            _ => 0.0,
+        }
+    }
+
+    /// Log-odds of an edge when its pool has `others` other edges: the density integrated out.
+    pub(super) fn collapsed_log_odds(&self, pool: usize, others: f64, law: Option<BetaLaw>) -> f64 {
+        let Some(BetaLaw { alpha, beta }) = law else { return self.fixed_log_odds() };
+        let absent = (self.sizes[pool] - 1.0 - others).max(0.0);
+        ((alpha + others.max(0.0)) / (beta + absent)).ln()
+    }
+}

@@ -1,0 +1,428 @@
+//! Fitting a linear process: rounds of coordinate ascent, then sweeps of Gibbs chains.
+//!
+//! One part of a fit, from the first round to the last sweep: every round and every sweep of all chains is a step, after which
+//! the state may be kept.
+
+mod edges;
+
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+
+use super::bridge::{BridgeSettings, CheckedBridgeSettings};
+use super::progress::{Kept, Part, Progress, Step, Training};
+use crate::graph::prior::EdgePrior;
+use crate::objective::elbo::ElboTerms;
+use crate::posterior::bridge::SmootherStart;
+use crate::posterior::bridge::batch::LocalValues;
+use crate::posterior::bridge::layout::BridgeLayout;
+use crate::posterior::linear::adequacy::Adequacy;
+use crate::posterior::linear::ascent::{Ascent, AscentState, MAX_ROUNDS};
+use crate::posterior::linear::dynamics::LinearDynamics;
+use crate::posterior::linear::gibbs::{Chain, ChainRules, ChainState, DensityRule, PathSource};
+use crate::posterior::linear::grid::LinearGrid;
+use crate::posterior::linear::joint::SmoothedPaths;
+use crate::posterior::linear::pools::EdgePools;
+use crate::{CoreError, EdgeScores, SeriesSet};
+
+pub use edges::LinearEdges;
+
+/// Chains whose evidence counts in full: one with the density law of the settings, one that learns it.
+const N_PLAIN: usize = 2;
+/// Chains whose evidence counts as far as the model is adequate: with a careful law of densities, and with a learned mean.
+const N_CAREFUL: usize = 2;
+/// Variables up to which chains are run twice as long: they are cheap there, and fewer edges average less.
+const FEW_VARIABLES: usize = 40;
+const SWEEPS: u64 = 400;
+
+/// Sweeps of every chain, unless settings ask for another number of steps.
+pub fn usual_sweeps(n_variables: usize) -> u64 {
+    if n_variables <= FEW_VARIABLES { 2 * SWEEPS } else { SWEEPS }
+}
+
+/// What a linear fit works with, laid out once.
+#[derive(Debug)]
+pub struct LinearTask {
+    grid: LinearGrid,
+    pools: EdgePools,
+    start: LinearDynamics,
+    learn_noise: bool,
+    seed: u64,
+    max_steps: Option<u64>,
+}
+
+/// Where a linear fit begins: the smoother's scales, and what is known of the noise.
+#[derive(Debug, Clone, Copy)]
+pub struct LinearStart<'a> {
+    /// Standardised series.
+    pub data: &'a SeriesSet,
+    /// Longest step of the grids.
+    pub step_size: f64,
+    /// Scales of the local-level smoother, in the user's order of variables.
+    pub smoother: &'a SmootherStart,
+    /// Whether the observation noise is learned.
+    pub learn_noise: bool,
+}
+
+/// Everything that changes in a linear fit.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct LinearState {
+    /// Where coordinate ascent is, or ended.
+    pub ascent: AscentState,
+    /// The chains, once the ascent has ended.
+    pub chains: Vec<ChainState>,
+    /// Share of the evidence that counts, over targets; set when the chains begin.
+    pub evidence_share: f64,
+    /// Whether a step could not be computed; what is left is the last good state.
+    pub broken: bool,
+}
+
+/// How far a linear fit is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// To the end of the ascent: enough to predict.
+    Ascent,
+    /// Through all sweeps: probabilities that can be believed.
+    Chains,
+}
+
+/// Why a linear fit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinearEnd {
+    /// All that was asked for is done.
+    Done,
+    /// The follower asked for it.
+    Stopped,
+}
+
+/// A finished linear fit.
+#[derive(Debug)]
+pub struct LinearFit<'a> {
+    task: &'a LinearTask,
+    /// The last state.
+    pub state: LinearState,
+    /// Paths at the end of the ascent.
+    pub paths: SmoothedPaths,
+    /// What the innovations still contain.
+    pub adequacy: Adequacy,
+}
+
+impl LinearTask {
+    /// Lays out the series; `knowledge` is in the user's order of variables.
+    pub fn new(
+        start: LinearStart<'_>,
+        knowledge: &EdgePrior,
+        settings: &CheckedBridgeSettings,
+    ) -> Result<Self, CoreError> {
+        let LinearStart { data, step_size, smoother, learn_noise } = start;
+        let chosen = settings.get();
+        let grid = LinearGrid::new(data, step_size, &smoother.increment_scales)?;
+        let pools = EdgePools::new(chosen.density, &knowledge.reordered(grid.variables()));
+        let d = grid.n_variables();
+        let of = |value: &dyn Fn(usize) -> f64| grid.variables().iter().map(|&idx| value(idx)).collect();
+        let min_variance = chosen.min_scale * chosen.min_scale;
+        let relative = |idx: usize| {
+            let scale = smoother.increment_scales[idx];
+            (smoother.levels[idx].process_variance / (scale * scale)).max(min_variance)
+        };
+        let start = LinearDynamics {
+            effects: vec![0.0; d * (d + 1)],
+            variances: of(&relative),
+            noise: of(&|idx| smoother.levels[idx].noise_variance.max(min_variance)),
+            initial_means: vec![0.0; d],
+            initial_variances: vec![1.0; d],
+        };
+        let (seed, max_steps) = (chosen.seed, chosen.max_steps);
+        Ok(Self { grid, pools, start, learn_noise, seed, max_steps })
+    }
+
+    /// The grids, with variables and series in their own order.
+    pub fn grid(&self) -> &LinearGrid {
+        &self.grid
+    }
+
+    /// Fits from the start or from a state that was kept; `None` where not even the first smoothing can be computed.
+    pub fn fit(
+        &self,
+        extent: Extent,
+        kept: Option<LinearState>,
+        follower: &Follower<'_>,
+    ) -> Option<(LinearFit<'_>, LinearEnd)> {
+        let mut ascent =
+            Ascent::new(&self.grid, &self.pools, self.start.clone(), self.learn_noise);
+        let mut state = LinearState {
+            ascent: ascent.state().clone(),
+            chains: Vec::new(),
+            evidence_share: 1.0,
+            broken: false,
+        };
+        if let Some(kept) = kept {
+            ascent = ascent.with_state(kept.ascent.clone());
+            state = kept;
+        }
+        let limit = self.max_steps.unwrap_or(u64::MAX);
+        let mut end = LinearEnd::Done;
+        while !ascent.is_done() && !state.broken && ascent.state().round < limit {
+            let before = ascent.state().clone();
+            if ascent.round().is_none() {
+                if before.round == 0 {
+                    return None;
+                }
+                ascent = ascent.with_state(before);
+                state.broken = true;
+                break;
+            }
+            state.ascent = ascent.state().clone();
+            if self.tell(&state, follower).is_break() {
+                end = LinearEnd::Stopped;
+                break;
+            }
+        }
+        let paths = ascent.smoothed()?;
+        let adequacy = Adequacy::new(&self.grid, ascent.state(), &paths);
+        if extent == Extent::Chains && end == LinearEnd::Done && !state.broken {
+            end = self.sweep(&mut state, &paths, &adequacy, follower);
+        }
+        Some((LinearFit { task: self, state, paths, adequacy }, end))
+    }
+
+    /// Sweeps of all chains, each chain's own business: threads change nothing.
+    fn sweep(
+        &self,
+        state: &mut LinearState,
+        paths: &SmoothedPaths,
+        adequacy: &Adequacy,
+        follower: &Follower<'_>,
+    ) -> LinearEnd {
+        let tempering = adequacy.tempering();
+        state.evidence_share = tempering.iter().sum::<f64>() / tempering.len() as f64;
+        let careful = self.pools.with_law(DensityRule::careful_law(self.grid.n_variables()));
+        let mut chains: Vec<Chain<'_>> = (0..N_PLAIN + N_CAREFUL)
+            .map(|number| {
+                let pools = if number < N_PLAIN { &self.pools } else { &careful };
+                let rules = self.rules(number, adequacy);
+                Chain::new(pools, self.path_source(number, paths), rules, &state.ascent)
+            })
+            .collect();
+        if state.chains.len() == chains.len() {
+            chains = (chains.into_iter().zip(state.chains.iter().cloned()))
+                .map(|(chain, kept)| chain.with_state(kept))
+                .collect();
+        }
+        while !chains[0].is_done() {
+            let fine = chains.par_iter_mut().map(Chain::sweep).collect::<Vec<_>>();
+            if fine.iter().any(Option::is_none) {
+                state.broken = true;
+                return LinearEnd::Done;
+            }
+            state.chains = chains.iter().map(|chain| chain.state().clone()).collect();
+            if self.tell(state, follower).is_break() {
+                return LinearEnd::Stopped;
+            }
+        }
+        LinearEnd::Done
+    }
+
+    fn rules(&self, number: usize, adequacy: &Adequacy) -> ChainRules {
+        let d = self.grid.n_variables();
+        let usual = usual_sweeps(d);
+        let sweeps = self.max_steps.map_or(usual, |steps| steps.saturating_sub(MAX_ROUNDS));
+        ChainRules {
+            tempering: if number < N_PLAIN { vec![1.0; d] } else { adequacy.tempering() },
+            densities: match number {
+                0 | 2 => DensityRule::Given,
+                1 => DensityRule::any_law(),
+                _ => DensityRule::learned_mean(d),
+            },
+            n_sweeps: sweeps,
+            burn_in: usual / 4,
+            seed: self.seed,
+            number: number as u64,
+        }
+    }
+
+    /// Plain chains draw paths where something about them is uncertain; careful ones take their moments.
+    fn path_source<'b>(&'b self, number: usize, paths: &'b SmoothedPaths) -> PathSource<'b> {
+        if number < N_PLAIN && self.draws_paths() {
+            PathSource::Drawn { grid: &self.grid, learn_noise: self.learn_noise }
+        } else {
+            PathSource::Known(&paths.sums)
+        }
+    }
+
+    /// Whether paths are uncertain enough to be drawn, and can be drawn in reasonable time.
+    fn draws_paths(&self) -> bool {
+        (self.learn_noise || !self.grid.is_complete()) && self.grid.can_be_drawn()
+    }
+
+    fn tell(&self, state: &LinearState, follower: &Follower<'_>) -> ControlFlow<()> {
+        let sweeps = state.chains.first().map_or(0, |chain| chain.sweep);
+        let number = state.ascent.round + sweeps;
+        let usual = MAX_ROUNDS + usual_sweeps(self.grid.n_variables());
+        let end = match state.chains.is_empty() {
+            true => MAX_ROUNDS,
+            false => self.max_steps.unwrap_or(usual),
+        };
+        let running = Running { task: self, state, key: &follower.key };
+        follower.progress.step(&Step {
+            part: follower.part,
+            number: number - 1,
+            end,
+            terms: ElboTerms { log_likelihood: state.ascent.bound, ..ElboTerms::default() },
+            rate: 1.0,
+            expected_edges: running.edge_probabilities().iter().sum(),
+            undone: None,
+            extras: &[],
+            training: &running,
+        })
+    }
+}
+
+/// Who follows a linear fit, and under what its state is kept.
+pub struct Follower<'a> {
+    /// The part of the whole.
+    pub part: Part<'a>,
+    /// Whom to tell.
+    pub progress: &'a dyn Progress,
+    /// Settings that the state depends on.
+    pub key: BridgeSettings,
+}
+
+/// A linear fit between two steps.
+struct Running<'a> {
+    task: &'a LinearTask,
+    state: &'a LinearState,
+    key: &'a BridgeSettings,
+}
+
+impl Training for Running<'_> {
+    fn edge_probabilities(&self) -> Vec<f64> {
+        LinearEdges::new(self.task, self.state).probabilities
+    }
+
+    fn edge_scores(&self) -> EdgeScores {
+        let edges = LinearEdges::new(self.task, self.state);
+        EdgeScores::from_matrix(self.task.grid.n_variables(), edges.log_odds)
+            .expect("log-odds are numbers")
+    }
+
+    fn state(&self) -> Kept {
+        Kept::new(self.state, self.key)
+    }
+}
+
+/// A linear fit in the units of a bridge model, variables in the user's order; matrices `[source, target]`.
+pub(crate) struct LinearValues {
+    pub(crate) logits: Vec<f64>,
+    pub(crate) means: Vec<f64>,
+    pub(crate) deviations: Vec<f64>,
+    pub(crate) slabs: [f64; 2],
+    pub(crate) offsets: Vec<f64>,
+    pub(crate) log_diffusions: Vec<f64>,
+    pub(crate) log_noise: Vec<f64>,
+    pub(crate) initial_means: Vec<f64>,
+    pub(crate) initial_log_deviations: Vec<f64>,
+    pub(crate) paths: LocalValues,
+}
+
+/// What is left of a linear fit when its grids are gone.
+#[derive(Debug, Clone)]
+pub struct LinearResult {
+    /// The last state.
+    pub state: LinearState,
+    /// What was learned of the edges.
+    pub edges: LinearEdges,
+    /// What the innovations still contain, variables in the user's order.
+    pub adequacy: Adequacy,
+}
+
+impl LinearFit<'_> {
+    /// Whether it ended before its chains had counted as many sweeps as usual.
+    pub fn is_cut(&self) -> bool {
+        let usual = MAX_ROUNDS.min(self.state.ascent.round);
+        let short = |steps: u64| steps < usual + usual_sweeps(self.task.grid.n_variables());
+        self.task.max_steps.is_some_and(short)
+    }
+
+    /// Keeps what does not depend on the grids.
+    pub fn into_result(self) -> LinearResult {
+        let (edges, adequacy) = (self.edges(), self.user_adequacy());
+        LinearResult { state: self.state, edges, adequacy }
+    }
+
+    /// Steps so far: rounds of the ascent and sweeps of the chains.
+    pub fn n_steps(&self) -> u64 {
+        self.state.ascent.round + self.state.chains.first().map_or(0, |chain| chain.sweep)
+    }
+
+    /// Everything a bridge model on this layout needs to know; `unit_variance` is that of its noise law at scale 1.
+    pub(crate) fn values(&self, layout: &BridgeLayout, unit_variance: f64) -> LinearValues {
+        let grid = &self.task.grid;
+        let AscentState { dynamics, effects, .. } = &self.state.ascent;
+        let d = grid.n_variables();
+        let matrix = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            let own: Vec<f64> = (0..d * d).map(|at| of(at % d * (d + 1) + at / d)).collect();
+            grid.to_user(&own)
+        };
+        let row = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            grid.row_to_user(&(0..d).map(of).collect::<Vec<f64>>())
+        };
+        LinearValues {
+            // A fixed gate's logit is not read; it must only be a number.
+            logits: matrix(&|idx| effects.log_odds[idx].clamp(-1e3, 1e3)),
+            means: matrix(&|idx| effects.means[idx]),
+            deviations: matrix(&|idx| effects.variances[idx].sqrt()),
+            slabs: [effects.slabs.others, effects.slabs.own],
+            offsets: row(&|idx| dynamics.effects[idx * (d + 1) + d]),
+            log_diffusions: row(&|idx| 0.5 * dynamics.variances[idx].ln()),
+            log_noise: row(&|idx| 0.5 * (dynamics.noise[idx] / unit_variance).ln()),
+            initial_means: row(&|idx| dynamics.initial_means[idx]),
+            initial_log_deviations: row(&|idx| 0.5 * dynamics.initial_variances[idx].ln()),
+            paths: self.path_values(layout),
+        }
+    }
+
+    /// The smoothed paths as a bridge posterior's parameters.
+    fn path_values(&self, layout: &BridgeLayout) -> LocalValues {
+        /// Correlations beyond this are 1 to the bridge.
+        const LARGEST: f64 = 1.0 - 1e-9;
+        let (grid, d) = (&self.task.grid, layout.n_variables());
+        let mut values = LocalValues::default();
+        values.reset(layout.n_points(), layout.n_spreads(), d);
+        for own in grid.layout().series() {
+            let user = grid.series_of(own);
+            let Some(rows) = layout.series().iter().find(|rows| rows.series_idx == user) else {
+                continue;
+            };
+            for point in 0..own.n_points {
+                let (from, to) = ((own.first_point + point) * d, (rows.first_point + point) * d);
+                let spread = (own.first_spread + point) * d;
+                let to_spread = (rows.first_spread + point) * d;
+                for (idx, &variable) in grid.variables().iter().enumerate() {
+                    let variance = self.paths.variances[spread + idx].max(f64::MIN_POSITIVE);
+                    values.means[to + variable] = self.paths.means[from + idx];
+                    values.log_deviations[to_spread + variable] = 0.5 * variance.ln();
+                    if point + 1 < own.n_points {
+                        let next = self.paths.variances[spread + d + idx].max(f64::MIN_POSITIVE);
+                        let shared = self.paths.neighbours[spread + idx];
+                        let correlation = shared / (variance * next).sqrt();
+                        values.correlations[to_spread + variable] =
+                            correlation.clamp(-LARGEST, LARGEST).atanh();
+                    }
+                }
+            }
+        }
+        values
+    }
+
+    /// What was learned of the edges, in the user's order.
+    pub fn edges(&self) -> LinearEdges {
+        LinearEdges::new(self.task, &self.state)
+    }
+
+    /// The adequacy, variables in the user's order.
+    pub fn user_adequacy(&self) -> Adequacy {
+        let order = self.task.grid.own_numbers();
+        self.adequacy.reordered(&order)
+    }
+}

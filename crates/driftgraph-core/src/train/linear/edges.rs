@@ -1,0 +1,99 @@
+//! What ascent and chains say of the edges together.
+
+use super::{LinearState, LinearTask, N_CAREFUL, N_PLAIN};
+use crate::numeric::real::Real;
+use crate::posterior::linear::gibbs::ChainTotals;
+use crate::posterior::linear::pools::Gate;
+
+/// Edges of a linear process, `[source, target]` in the user's order of variables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearEdges {
+    /// Log-odds under the model as it is, which rank edges best; infinite where an edge is fixed.
+    pub log_odds: Vec<f64>,
+    /// Probabilities that allow for the model being wrong.
+    pub probabilities: Vec<f64>,
+    /// Mean effects given their edges, in increment scales per time.
+    pub effects: Vec<f64>,
+    /// Their deviations.
+    pub deviations: Vec<f64>,
+    /// Difference between chains that learn the density of the graph and that are told, in log-odds.
+    pub disagreement: Vec<f64>,
+}
+
+impl LinearEdges {
+    /// Averages over what was counted so far; the ascent alone before chains have counted anything.
+    pub(super) fn new(task: &LinearTask, state: &LinearState) -> Self {
+        let d = task.grid.n_variables();
+        let m = d + 1;
+        let ascent = &state.ascent.effects;
+        let totals: Vec<&ChainTotals> = (state.chains.iter())
+            .map(|chain| &chain.totals)
+            .filter(|totals| totals.n > 0.0)
+            .collect();
+        let counted = totals.len() == N_PLAIN + N_CAREFUL;
+        let entry = |source: usize, target: usize| {
+            let idx = target * m + source;
+            let mut edge = Entry {
+                log_odds: ascent.log_odds[idx],
+                probability: ascent.log_odds[idx].sigmoid(),
+                effect: ascent.means[idx],
+                deviation: ascent.variances[idx].sqrt(),
+                disagreement: 0.0,
+            };
+            if counted {
+                edge = Entry::of_chains(&totals, idx, edge.log_odds, state.evidence_share);
+            }
+            match task.pools.gate(source, target) {
+                Gate::Off => edge.fix(f64::NEG_INFINITY, 0.0),
+                Gate::On if source != target => edge.fix(f64::INFINITY, 1.0),
+                _ => {}
+            }
+            edge
+        };
+        let all: Vec<Entry> = (0..d * d).map(|at| entry(at / d, at % d)).collect();
+        let column = |of: fn(&Entry) -> f64| -> Vec<f64> {
+            task.grid.to_user(&all.iter().map(of).collect::<Vec<f64>>())
+        };
+        Self {
+            log_odds: column(|edge| edge.log_odds),
+            probabilities: column(|edge| edge.probability),
+            effects: column(|edge| edge.effect),
+            deviations: column(|edge| edge.deviation),
+            disagreement: column(|edge| edge.disagreement),
+        }
+    }
+}
+
+struct Entry {
+    log_odds: f64,
+    probability: f64,
+    effect: f64,
+    deviation: f64,
+    disagreement: f64,
+}
+
+impl Entry {
+    /// The mean of the plain chains ranks, together with the ascent; the careful ones are believed.
+    fn of_chains(totals: &[&ChainTotals], idx: usize, ascent: f64, learned_share: f64) -> Self {
+        let (plain, careful) = totals.split_at(N_PLAIN);
+        let odds: Vec<f64> = plain.iter().map(|one| one.log_odds[idx] / one.n).collect();
+        let mean = odds.iter().sum::<f64>() / odds.len() as f64;
+        let spread = odds.iter().map(|own| (own - mean).powi(2)).sum::<f64>() / odds.len() as f64;
+        let probability = |one: &ChainTotals| one.probabilities[idx] / one.n;
+        let weight: f64 = plain.iter().map(|one| one.probabilities[idx]).sum();
+        let effect = plain.iter().map(|one| one.effects[idx]).sum::<f64>() / weight;
+        let square = plain.iter().map(|one| one.squares[idx]).sum::<f64>() / weight;
+        Self {
+            log_odds: 0.5 * (mean + ascent),
+            probability: (1.0 - learned_share) * probability(careful[0])
+                + learned_share * probability(careful[1]),
+            effect: if effect.is_finite() { effect } else { 0.0 },
+            deviation: (square - effect * effect).max(0.0).sqrt(),
+            disagreement: spread.sqrt(),
+        }
+    }
+
+    fn fix(&mut self, log_odds: f64, probability: f64) {
+        (self.log_odds, self.probability, self.disagreement) = (log_odds, probability, 0.0);
+    }
+}

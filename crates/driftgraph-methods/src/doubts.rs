@@ -1,0 +1,92 @@
+//! When a graph is not to be believed as it stands: sentences with a reason and a remedy.
+
+use driftgraph_core::fitted::edges::{LearnedEdge, expected_edges};
+use driftgraph_core::train::bridge::{Adequacy, Shares};
+
+/// Share of the innovations' variance from which on a reader has to know.
+const WORTH_SAYING: f64 = 0.05;
+/// Share of all pairs that are probable edges from which on they say nothing.
+const NEARLY_ALL: f64 = 0.6;
+
+/// What speaks against the graph that a fit found.
+pub(crate) fn doubts(adequacy: &Adequacy, edges: &[LearnedEdge], n_variables: usize) -> Vec<String> {
+    let mut doubts = of_shares(&adequacy.mean_shares());
+    if adequacy.n_rows == 0.0 {
+        doubts.push(
+            "there are too few rows to tell whether the model fits: do not read single edges".to_owned(),
+        );
+    }
+    let pairs = (n_variables * n_variables) as f64;
+    let expected = expected_edges(edges);
+    if n_variables > 2 && expected > NEARLY_ALL * pairs {
+        doubts.push(format!(
+            "{expected:.0} of {pairs:.0} pairs are expected to be edges, which tells nothing about who drives whom: \
+             take the order of the edges, if anything"
+        ));
+    }
+    doubts
+}
+
+fn of_shares(shares: &Shares) -> Vec<String> {
+    let reasons = [
+        (
+            shares.others,
+            "of what the model leaves unexplained, other variables explain in the same row: rows are too far apart, or \
+             something unseen drives several; sample faster or at irregular times to see directions",
+        ),
+        (
+            shares.products,
+            "of what the model leaves unexplained, products of variables explain: the process is not linear; finer \
+             rows, or `--drift linear-and-neural`, may describe it better",
+        ),
+        (
+            shares.past,
+            "of what the model leaves unexplained, earlier rows explain: there are delays, or states that were not measured",
+        ),
+        (
+            shares.time,
+            "of what the model leaves unexplained, the time alone explains: a season, a trend or a change of regime is in \
+             the series; take it out first",
+        ),
+    ];
+    (reasons.into_iter())
+        .filter(|(share, _)| *share >= WORTH_SAYING)
+        .map(|(share, reason)| format!("{:.0} % {reason}", 100.0 * share))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adequacy(shares: Shares) -> Adequacy {
+        Adequacy { shares: vec![shares; 3], clustering: vec![1.0; 3], n_rows: 100.0 }
+    }
+
+    #[test]
+    fn a_model_that_leaves_noise_is_not_doubted() {
+        let small = Shares { products: 0.01, others: 0.02, ..Shares::default() };
+        assert_eq!(doubts(&adequacy(small), &[], 3), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_left_is_named_with_its_share() {
+        let coarse = Shares { others: 0.94, ..Shares::default() };
+        let found = doubts(&adequacy(coarse), &[], 3);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("94 % of what") && found[0].contains("sample faster"), "{found:?}");
+    }
+
+    #[test]
+    fn all_pairs_at_once_are_no_graph() {
+        let edge = |idx: usize| LearnedEdge {
+            source: idx / 3,
+            target: idx % 3,
+            probability: Some(0.99),
+            ..LearnedEdge::default()
+        };
+        let edges: Vec<LearnedEdge> = (0..9).map(edge).collect();
+        let found = doubts(&adequacy(Shares::default()), &edges, 3);
+        assert!(found[0].starts_with("9 of 9 pairs"), "{found:?}");
+    }
+}
