@@ -7,7 +7,7 @@ mod simulated;
 pub use bridge::{BridgeDescription, SeriesPlace};
 pub use linear::{KnownPath, LinearProcess};
 
-pub(crate) use bridge::BridgePart;
+pub(crate) use bridge::{BridgeMember, BridgePart};
 pub(crate) use simulated::SimulatedPart;
 
 use super::arrays::{ArraySource, NamedArray};

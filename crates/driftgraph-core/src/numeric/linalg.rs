@@ -20,8 +20,8 @@ pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<
         for row in (0..n).filter(|&row| row != col) {
             let factor = left[row * n + col] / pivot;
             if factor != 0.0 {
-                subtract_row(&mut left, n, (row, col), factor);
-                subtract_row(&mut inverse, n, (row, col), factor);
+                subtract_row(&mut left, n, row, col, factor);
+                subtract_row(&mut inverse, n, row, col, factor);
             }
         }
     }
@@ -94,8 +94,8 @@ fn swap_rows(matrix: &mut [f64], n: usize, a: usize, b: usize) {
     }
 }
 
-/// `row -= factor * pivot row`, given as (row, pivot row).
-fn subtract_row(matrix: &mut [f64], n: usize, (row, pivot): (usize, usize), factor: f64) {
+/// `row -= factor * pivot row`.
+fn subtract_row(matrix: &mut [f64], n: usize, row: usize, pivot: usize, factor: f64) {
     let (low, high) = matrix.split_at_mut(row.max(pivot) * n);
     let (target, source) = if row < pivot {
         (&mut low[row * n..(row + 1) * n], &high[..n])

@@ -82,7 +82,7 @@ impl GatedMatrix {
         n_variables: usize,
         with_diagonal: bool,
     ) -> Self {
-        let shape = (n_variables, n_variables);
+        let shape = [n_variables, n_variables];
         let mut add = |part: &str, shape, value| {
             table.add(format!("{name}.{part}"), shape, Init::Constant(value))
         };
@@ -90,7 +90,7 @@ impl GatedMatrix {
             edge_logits: add("edge_logits", shape, 0.0),
             means: add("means", shape, 0.0),
             log_deviations: add("log_deviations", shape, FIRST_DEVIATION.ln()),
-            log_slabs: add("log_slabs", (1, 1 + usize::from(with_diagonal)), FIRST_SLABS[0].ln()),
+            log_slabs: add("log_slabs", [1, 1 + usize::from(with_diagonal)], FIRST_SLABS[0].ln()),
             has_effects: true,
         }
     }

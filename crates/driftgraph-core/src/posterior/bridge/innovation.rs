@@ -58,7 +58,7 @@ impl Innovation {
     /// Adds the parameters the law needs.
     pub fn new(table: &mut ParameterTable, law: InnovationLaw, n_variables: usize) -> Self {
         let mut add = |part: &str| {
-            table.add(format!("innovation.{part}"), (2, n_variables), Init::Constant(0.0))
+            table.add(format!("innovation.{part}"), [2, n_variables], Init::Constant(0.0))
         };
         let mixture = (law == InnovationLaw::Mixture)
             .then(|| [add("centres"), add("log_deviations"), add("logits")]);

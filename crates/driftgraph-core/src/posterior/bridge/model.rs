@@ -105,7 +105,7 @@ impl BridgeModel {
         let instant =
             structure.instant_density.map(|_| GatedMatrix::new(&mut table, "instant", n, false));
         let innovation = Innovation::new(&mut table, structure.innovation, n);
-        let mut add = |name: &str| table.add(name, (1, n), Init::Constant(0.0));
+        let mut add = |name: &str| table.add(name, [1, n], Init::Constant(0.0));
         let (offsets, log_diffusions) = (add("offsets"), add("log_diffusions"));
         let log_noise = add("noise.log_scales");
         let (initial_means, initial_log_deviations) =
