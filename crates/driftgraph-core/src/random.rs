@@ -6,6 +6,11 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+/// 2^-53: what 53 random bits are multiplied by for a number in [0, 1).
+pub(crate) const TO_UNIT: f64 = 1.0 / 9_007_199_254_740_992.0;
+/// 2^-31.
+const TO_UNIT_SINGLE: f32 = 1.0 / 2_147_483_648.0;
+
 /// What random numbers are used for; different purposes never share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -60,7 +65,7 @@ impl RandomStream {
 
     /// A uniform number in [0, 1) with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
-        (self.generator.next_u64() >> 11) as f64 * (-53.0_f64).exp2()
+        (self.generator.next_u64() >> 11) as f64 * TO_UNIT
     }
 
     /// A whole number below `bound`, each equally likely up to one part in 2^53 / `bound`.
@@ -114,6 +119,10 @@ impl RandomStream {
     /// Two independent standard normal numbers (Box and Muller, 1958).
     fn normal_pair(&mut self) -> (f64, f64) {
         // 1 - u lies in (0, 1], so the logarithm is finite.
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "every number of every seed, and with them data and fits, would change in the last digit"
+        )]
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
         (radius * cos, radius * sin)
@@ -125,11 +134,11 @@ impl RandomStream {
 #[inline(always)]
 fn normal_pair_single([radius_bits, angle_bits]: [u32; 2]) -> (f32, f32) {
     // Signed conversions are single instructions. Uniform in (0, 1], 24 bits and more near 0.
-    let uniform = (((radius_bits >> 1) as i32) as f32 + 0.5) * (-31.0_f32).exp2();
+    let uniform = (((radius_bits >> 1) as i32) as f32 + 0.5) * TO_UNIT_SINGLE;
     let radius = (-2.0 * log_single(uniform)).sqrt();
     // The angle as quarter turns and a rest between -1/2 and 1/2 of one.
     let quarters = (angle_bits >> 30) as i32;
-    let rest = ((angle_bits << 2) as i32 as f32) * (-32.0_f32).exp2();
+    let rest = ((angle_bits << 2) as i32 as f32) * (0.5 * TO_UNIT_SINGLE);
     let turn = rest * std::f32::consts::FRAC_PI_2;
     let square = turn * turn;
     // Taylor series on [-π/4, π/4]: the first terms left out are below 3e-8.

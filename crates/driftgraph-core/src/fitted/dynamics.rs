@@ -14,6 +14,7 @@ use net::{BlockNet, NetBuffers};
 
 use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
 use crate::graph::posterior::edge_probabilities;
+use crate::numeric::real::{exp, ln};
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::innovation::{Component, InnovationLaw};
 use crate::posterior::bridge::neural::AddsTo;
@@ -143,7 +144,7 @@ impl Dynamics {
                 .map(|(matrix, odds)| gates(matrix, bridge.instant_prior().rules(), odds)),
             parts: bridge.parts().iter().map(|net| BlockNet::of_bridge(net, &narrow)).collect(),
             diffusion: DiffusionForm::Exponential(
-                log_diffusions.iter().map(|log| log.exp()).collect(),
+                log_diffusions.iter().map(|&log| exp(log)).collect(),
             ),
             law: match bridge.innovation().law() {
                 InnovationLaw::Gaussian => Law::Gaussian,
@@ -155,7 +156,7 @@ impl Dynamics {
             initial: in_user_units(model, initial_means, initial_logs),
             noise: (
                 bridge.structure().noise,
-                noise_scales(model, bridge.log_noise(parameters).iter().map(|log| log.exp())),
+                noise_scales(model, bridge.log_noise(parameters).iter().map(|&log| exp(log))),
             ),
         }
     }
@@ -167,7 +168,7 @@ impl Dynamics {
         let rules = posterior.architecture.edge_prior.rules();
         let initial = fit.initial_state_prior();
         let means: Vec<f64> = initial.iter().map(|(mean, _)| *mean).collect();
-        let logs: Vec<f64> = initial.iter().map(|(_, deviation)| deviation.ln()).collect();
+        let logs: Vec<f64> = initial.iter().map(|&(_, deviation)| ln(deviation)).collect();
         let probabilities = fit.edge_probabilities();
         let (scales, clock) = (model.standardizer().scales(), fit.time_scaling().scale);
         Self {
@@ -282,7 +283,7 @@ impl Dynamics {
             DiffusionForm::Exponential(scales) => {
                 let logs = added.iter().zip(scales.iter().cycle());
                 for (out, (&log, scale)) in out.iter_mut().zip(logs) {
-                    *out = scale * log.exp();
+                    *out = scale * exp(log);
                 }
             }
             DiffusionForm::Activated(process) => {
@@ -334,16 +335,16 @@ impl Dynamics {
             Law::Gaussian => {}
             // A normal number times the root of twice an exponential one has Laplace's law.
             Law::Laplace => out.iter_mut().for_each(|value| {
-                *value *= (-2.0 * (1.0 - random.uniform()).ln()).sqrt();
+                *value *= (-2.0 * ln(1.0 - random.uniform())).sqrt();
             }),
             Law::Mixture(components) => {
                 let DiffusionForm::Exponential(scales) = &self.diffusion else { return };
                 for ((value, pair), scale) in
                     out.iter_mut().zip(components).zip(scales.iter().cycle())
                 {
-                    let first = random.uniform() < pair[0].log_weight.exp();
+                    let first = random.uniform() < exp(pair[0].log_weight);
                     let component = if first { pair[0] } else { pair[1] };
-                    *value = component.centre / scale + component.log_deviation.exp() * *value;
+                    *value = component.centre / scale + exp(component.log_deviation) * *value;
                 }
             }
         }
@@ -402,7 +403,7 @@ fn in_user_units(model: &FittedModel, means: &[f64], logs: &[f64]) -> (Vec<f64>,
     let scaling = model.standardizer();
     let mut user = means.to_vec();
     scaling.undo(&mut user);
-    (user, logs.iter().zip(scaling.scales()).map(|(log, scale)| log.exp() * scale).collect())
+    (user, logs.iter().zip(scaling.scales()).map(|(&log, scale)| exp(log) * scale).collect())
 }
 
 fn noise_scales(model: &FittedModel, standard: impl Iterator<Item = f64>) -> Vec<f64> {

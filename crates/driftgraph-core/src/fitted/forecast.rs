@@ -12,6 +12,7 @@ use super::law::Law;
 use super::model::FittedModel;
 use super::schedule::{Schedule, check_times};
 use super::simulate::{check_graph, check_paths, even_times};
+use crate::numeric::real::ln;
 use crate::objective::observation::ObservationNoise;
 use crate::process::solver::Scheme;
 use crate::random::{Purpose, RandomStream};
@@ -239,7 +240,7 @@ pub(super) fn fill_measurement_noise(
         ObservationNoise::Laplace => out.iter_mut().for_each(|out| {
             // The inverse of Laplace's distribution function at a uniform number around 0.
             let centred = random.uniform() - 0.5;
-            *out = -centred.signum() * (1.0 - 2.0 * centred.abs()).max(f64::MIN_POSITIVE).ln();
+            *out = -centred.signum() * ln((1.0 - 2.0 * centred.abs()).max(f64::MIN_POSITIVE));
         }),
     }
 }

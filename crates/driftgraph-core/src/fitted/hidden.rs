@@ -8,6 +8,7 @@ use super::error::FittedError;
 use super::law::Law;
 use super::model::{BridgeMember, BridgePart, FittedModel, ModelPart, SeriesPlace, SimulatedPart};
 use crate::SeriesSet;
+use crate::numeric::real::exp;
 use crate::posterior::batch::{BatchObjective, BatchTask};
 use crate::posterior::draws::StepDraws;
 use crate::posterior::plan::PlannedSeries;
@@ -160,16 +161,15 @@ impl<'a> HiddenPaths<'a> {
         let point = (place.first_point + at.before) * d;
         let spread = (place.first_spread + at.before) * d;
         let mut means = paths.means[point..point + d].to_vec();
-        let mut variances: Vec<f64> = (paths.log_deviations[spread..spread + d].iter())
-            .map(|log| (2.0 * log).exp())
-            .collect();
+        let mut variances: Vec<f64> =
+            (paths.log_deviations[spread..spread + d].iter()).map(|log| exp(2.0 * log)).collect();
         if at.share > 0.0 {
             let (now, next) = (1.0 - at.share, at.share);
             for idx in 0..d {
                 means[idx] = now * means[idx] + next * paths.means[point + d + idx];
                 let deviation = variances[idx].sqrt();
-                let other = paths.log_deviations[spread + d + idx].exp();
-                let correlation = paths.correlations[spread + idx].tanh();
+                let other = exp(paths.log_deviations[spread + d + idx]);
+                let correlation = libm::tanh(paths.correlations[spread + idx]);
                 variances[idx] = now * now * variances[idx]
                     + next * next * other * other
                     + 2.0 * now * next * correlation * deviation * other;

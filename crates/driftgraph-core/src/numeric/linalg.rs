@@ -1,6 +1,7 @@
 //! Small dense linear algebra: determinant and inverse by elimination, Cholesky's factor.
 
 use crate::numeric::kernels::{View, product};
+use crate::numeric::real::ln;
 
 /// log |det A| and the inverse of a square matrix, or `None` where it is singular.
 pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<f64>)> {
@@ -14,7 +15,7 @@ pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<
         if pivot == 0.0 || !pivot.is_finite() {
             return None;
         }
-        log_det += pivot.abs().ln();
+        log_det += ln(pivot.abs());
         swap_rows(&mut left, n, col, pivot_row);
         swap_rows(&mut inverse, n, col, pivot_row);
         for row in (0..n).filter(|&row| row != col) {

@@ -11,7 +11,7 @@ use crate::nn::linear::Linear;
 use crate::nn::mlp::{Mlp, MlpSizes, MlpWeights};
 use crate::nn::node_function::{MessageBends, NodeWeights};
 use crate::nn::parameters::{Init, ParameterTable, Slot};
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln};
 use crate::objective::observation::ObservationNoise;
 use crate::process::prior::{NodeVariant, PriorProcess};
 use crate::process::solver::Scheme;
@@ -134,7 +134,7 @@ impl SimulatedPosterior {
             EncoderSizes { n_inputs, n_variables: d, n_hidden: hidden, n_context: context },
         );
         let noise_log_scales = architecture.learn_noise_scale.then(|| {
-            let start = Init::Constant(architecture.noise_scale.ln());
+            let start = Init::Constant(ln(architecture.noise_scale));
             table.add("noise_log_scales", [1, d], start)
         });
         process.reserve_scratch(&mut table);
@@ -162,7 +162,7 @@ impl SimulatedPosterior {
         if let Some(slot) = self.noise_log_scales {
             shared.noise_log_scales.extend_from_slice(slot.of(parameters));
         } else {
-            let log_scale = R::from_f64(self.architecture.noise_scale.ln());
+            let log_scale = R::from_f64(ln(self.architecture.noise_scale));
             shared.noise_log_scales.resize(self.architecture.n_variables, log_scale);
         }
     }

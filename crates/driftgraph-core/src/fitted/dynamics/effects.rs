@@ -3,6 +3,7 @@
 use super::net::{NetBuffers, Strengths};
 use super::{DiffusionForm, Dynamics};
 use crate::fitted::edges::MeanEffects;
+use crate::numeric::real::ln;
 use crate::posterior::bridge::neural::AddsTo;
 
 /// Half the distance of the states whose difference is taken, in deviations: node functions are
@@ -96,7 +97,7 @@ impl Dynamics {
             DiffusionForm::Activated(process) => {
                 let mut one = [output];
                 process.activate_diffusion(&mut one);
-                one[0].max(f64::MIN_POSITIVE).ln()
+                ln(one[0].max(f64::MIN_POSITIVE))
             }
         };
         (below.iter().zip(&above)).map(|(&a, &b)| (log(b) - log(a)) / (2.0 * REACH)).collect()

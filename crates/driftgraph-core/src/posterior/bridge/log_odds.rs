@@ -11,6 +11,7 @@ use crate::graph::density::DensityPrior;
 use crate::graph::prior::EdgeRule;
 use crate::numeric::kernels::{View, add_product};
 use crate::numeric::linalg::{identity, log_det_and_inverse, times};
+use crate::numeric::real::{exp, ln, ln_1p};
 
 /// Expected sums over all steps of products of states z and scaled increments d, step h.
 #[derive(Debug, Clone)]
@@ -107,9 +108,9 @@ impl PathSums {
             let h = layout.step(spread + step);
             for (variable, scale) in scales.iter().enumerate() {
                 let idx = (spread + step) * d + variable;
-                let here = paths.log_deviations[idx].exp();
-                let next = paths.log_deviations[idx + d].exp();
-                let cross = paths.correlations[idx].tanh() * here * next;
+                let here = exp(paths.log_deviations[idx]);
+                let next = exp(paths.log_deviations[idx + d]);
+                let cross = libm::tanh(paths.correlations[idx]) * here * next;
                 let diagonal = variable * (d + 1);
                 self.states[diagonal] += h * here * here;
                 self.crosses[diagonal] += (cross - here * here) / scale;
@@ -240,7 +241,7 @@ fn log_odds(gates: &Gates<'_>, variances: &[f64], products: Products<'_>) -> Vec
             let slab = slabs[usize::from(source == target)];
             let (precision, variance) = (square / variances[target], variances[target]);
             let explained = 0.5 * (product / variance).powi(2) / (precision + slab.powi(-2));
-            prior_log_odds[idx] + explained - 0.5 * (slab * slab * precision).ln_1p()
+            prior_log_odds[idx] + explained - 0.5 * ln_1p(slab * slab * precision)
         })
         .collect()
 }
@@ -266,7 +267,7 @@ fn add_determinant_gains(
             let with = inverse[target * d + source];
             let denominator = 1.0 + moments.mean[idx] * with;
             let without = with / if denominator.abs() < 1e-6 { 1e-6 } else { denominator };
-            odds[idx] += n_steps * ((1.0 - effect * without).abs() + 1e-9).ln();
+            odds[idx] += n_steps * ln((1.0 - effect * without).abs() + 1e-9);
         }
     }
 }

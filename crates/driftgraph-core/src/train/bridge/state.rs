@@ -2,6 +2,7 @@
 
 use super::adam::{Correction, LazyMoments, Moments, Pace, adam_step};
 use super::cycle::Cycle;
+use crate::numeric::real::ln;
 use crate::posterior::bridge::batch::{Batch, Learned, LocalValues};
 use crate::posterior::bridge::model::{BridgeModel, ParameterPart, Workspace};
 
@@ -129,7 +130,7 @@ impl BridgeState {
         }
         for slot in model.floored_slots() {
             for log_scale in slot.of_mut(&mut self.parameters) {
-                *log_scale = log_scale.max(floor.ln());
+                *log_scale = log_scale.max(ln(floor));
             }
         }
         self.apply_rows(rates.paths * share, &batch, work);
