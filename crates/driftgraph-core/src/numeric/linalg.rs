@@ -1,10 +1,39 @@
-//! Small dense linear algebra: determinant and inverse by elimination, Cholesky's factor.
+//! Small dense linear algebra: determinant and inverse, Cholesky's factor.
+//!
+//! Matrices of up to [`BLOCKED`] rows by plain loops, larger ones by faer.
+
+use faer::linalg::solvers::DenseSolveCore;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{MatMut, MatRef, Par, Side};
 
 use crate::numeric::kernels::{View, product};
 use crate::numeric::real::ln;
 
+/// Rows from which on blocked algorithms are faster than loops.
+///
+/// Measured with one thread, loops against faer: inverse 1.1 to 3.6 µs at 10 rows, 17 to 15 at 32, 63 to 43 at 50,
+/// 490 to 290 at 100, 43 to 9 ms at 300; factor and solution 0.7 to 0.9 µs, 9 to 4, 30 to 14, 240 to 89, 17 to 1.6 ms.
+const BLOCKED: usize = 32;
+
 /// log |det A| and the inverse of a square matrix, or `None` where it is singular.
 pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<f64>)> {
+    if n < BLOCKED { by_elimination(matrix, n) } else { by_blocks(matrix, n) }
+}
+
+/// The same by faer's factors with partial pivoting.
+fn by_blocks(matrix: &[f64], n: usize) -> Option<(f64, Vec<f64>)> {
+    let factors = MatRef::from_row_major_slice(matrix, n, n).partial_piv_lu();
+    let pivots = factors.U().diagonal().column_vector();
+    if !pivots.iter().all(|pivot| *pivot != 0.0 && pivot.is_finite()) {
+        return None;
+    }
+    let log_det = pivots.iter().map(|pivot| ln(pivot.abs())).sum();
+    let inverse = factors.inverse();
+    let rows = inverse.row_iter();
+    Some((log_det, rows.flat_map(|row| row.iter().copied()).collect()))
+}
+
+fn by_elimination(matrix: &[f64], n: usize) -> Option<(f64, Vec<f64>)> {
     let mut left = matrix.to_vec();
     let mut inverse = identity(n);
     let mut log_det = 0.0;
@@ -38,6 +67,16 @@ pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<
 /// The lower factor of a positive definite matrix, or `None` where it is not one.
 pub(crate) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut factor = vec![0.0; n * n];
+    if n >= BLOCKED {
+        let blocked = MatRef::from_row_major_slice(matrix, n, n).llt(Side::Lower).ok()?;
+        for (col, values) in blocked.L().col_iter().enumerate() {
+            for row in col..n {
+                factor[row * n + col] = values[row];
+            }
+        }
+        // A factor of what is not finite is no error there.
+        return factor.iter().all(|value| value.is_finite()).then_some(factor);
+    }
     for row in 0..n {
         for col in 0..=row {
             let (above, below) = (&factor[row * n..row * n + col], &factor[col * n..col * n + col]);
@@ -58,6 +97,11 @@ pub(crate) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
 
 /// Solves L x = b in place for the rows of `columns`, stored `[n, n_columns]`.
 pub(crate) fn solve_lower(factor: &[f64], n: usize, columns: &mut [f64], n_columns: usize) {
+    if n.min(n_columns) >= BLOCKED {
+        let factor = MatRef::from_row_major_slice(factor, n, n);
+        let columns = MatMut::from_row_major_slice_mut(columns, n, n_columns);
+        return solve_lower_triangular_in_place(factor, columns, Par::Seq);
+    }
     for row in 0..n {
         let (done, rest) = columns.split_at_mut(row * n_columns);
         let here = &mut rest[..n_columns];
@@ -121,6 +165,43 @@ mod tests {
             assert!((found - wanted).abs() < 1e-15);
         }
         assert!(log_det_and_inverse(&[1.0, 2.0, 2.0, 4.0], 2).is_none());
+    }
+
+    /// A matrix near the identity, and its product with its transpose.
+    fn matrices(n: usize) -> (Vec<f64>, Vec<f64>) {
+        // Numbers without a pattern that elimination would find.
+        let number = |idx: usize| ((idx * idx * 7919 + 13 * idx) % 1009) as f64 / 1009.0 - 0.5;
+        let mut matrix: Vec<f64> = (0..n * n).map(|idx| number(idx) / (n as f64).sqrt()).collect();
+        (0..n).for_each(|idx| matrix[idx * (n + 1)] += 1.0);
+        let view = View::new(&matrix, n, n);
+        let positive = times(view, view.t(), n);
+        (matrix, positive)
+    }
+
+    #[test]
+    fn blocks_and_loops_agree_and_see_what_is_singular() {
+        for n in [BLOCKED, 45, 100] {
+            let (mut matrix, positive) = matrices(n);
+            let (loops, blocks) =
+                (by_elimination(&matrix, n).unwrap(), by_blocks(&matrix, n).unwrap());
+            // Sums of up to 100 numbers of order 1, twice over.
+            assert!((loops.0 - blocks.0).abs() < 1e-12, "{n}");
+            assert!(loops.1.iter().zip(&blocks.1).all(|(a, b)| (a - b).abs() < 1e-13), "{n}");
+            let factor = cholesky(&positive, n).unwrap();
+            let again = times(View::new(&factor, n, n), View::new(&factor, n, n).t(), n);
+            assert!(again.iter().zip(&positive).all(|(a, b)| (a - b).abs() < 1e-13), "{n}");
+            // L x = L has the identity as its solution.
+            let mut columns = factor.clone();
+            solve_lower(&factor, n, &mut columns, n);
+            assert!(columns.iter().zip(identity(n)).all(|(a, b)| (a - b).abs() < 1e-13), "{n}");
+            let (first, rest) = matrix.split_at_mut(n);
+            rest[..n].copy_from_slice(first);
+            assert!(log_det_and_inverse(&matrix, n).is_none_or(|(log_det, _)| log_det < -25.0));
+            matrix[0] = f64::NAN;
+            assert!(log_det_and_inverse(&matrix, n).is_none() && cholesky(&matrix, n).is_none());
+            let negative: Vec<f64> = positive.iter().map(|value| -value).collect();
+            assert!(cholesky(&negative, n).is_none());
+        }
     }
 
     #[test]
