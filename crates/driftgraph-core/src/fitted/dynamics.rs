@@ -7,10 +7,12 @@
 mod effects;
 mod graphs;
 mod net;
+mod part;
 
 pub(super) use graphs::BlockGraphs;
 pub use graphs::GraphChoice;
-use net::{BlockNet, NetBuffers};
+use net::BlockNet;
+use part::{BlockPart, PartWorker};
 
 use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
 use crate::graph::posterior::edge_probabilities;
@@ -39,7 +41,7 @@ pub(super) struct Dynamics {
     lagged: Gates,
     instant: Option<Gates>,
     /// What there is beyond linear effects and a constant diffusion.
-    parts: Vec<BlockNet>,
+    parts: Vec<Box<dyn BlockPart>>,
     diffusion: DiffusionForm,
     law: Law,
     /// Means and deviations of the initial law, in the user's units.
@@ -87,7 +89,8 @@ pub(super) struct Coefficients {
     standard: Vec<f64>,
     /// Sum of what parts add to the diffusion.
     added: Vec<f64>,
-    buffers: Vec<NetBuffers>,
+    /// The parts at work on this block.
+    workers: Vec<Box<dyn PartWorker>>,
 }
 
 impl Dynamics {
@@ -142,7 +145,9 @@ impl Dynamics {
                 .instant()
                 .zip(odds.instant.as_deref())
                 .map(|(matrix, odds)| gates(matrix, bridge.instant_prior().rules(), odds)),
-            parts: bridge.parts().iter().map(|net| BlockNet::of_bridge(net, &narrow)).collect(),
+            parts: (bridge.parts().iter())
+                .map(|net| Box::new(BlockNet::of_bridge(net, &narrow)) as _)
+                .collect(),
             diffusion: DiffusionForm::Exponential(
                 log_diffusions.iter().map(|&log| exp(log)).collect(),
             ),
@@ -185,6 +190,7 @@ impl Dynamics {
             instant: None,
             parts: [AddsTo::Drift, AddsTo::LogDiffusion]
                 .map(|part| BlockNet::of_process(&posterior.process, rules, fit.parameters(), part))
+                .map(|net| Box::new(net) as _)
                 .into(),
             diffusion: DiffusionForm::Activated(Box::new(posterior.process)),
             law: Law::Gaussian,
@@ -213,7 +219,7 @@ impl Dynamics {
 
     /// Whether Milstein's step is Euler's, because no diffusion depends on the state.
     pub(super) fn has_constant_diffusion(&self) -> bool {
-        self.parts.iter().all(|part| part.adds_to == AddsTo::Drift)
+        self.parts.iter().all(|part| part.adds_to() == AddsTo::Drift)
     }
 
     /// Whether variables act on each other within a step.
@@ -243,20 +249,20 @@ impl Dynamics {
         graphs.add_linear_drift(standard, n, &mut out.drift);
         out.added.clear();
         out.added.resize(states.len(), 0.0);
-        out.buffers.resize_with(self.parts.len(), NetBuffers::default);
-        for ((part, strengths), buffers) in
-            self.parts.iter().zip(graphs.strengths()).zip(&mut out.buffers)
+        if out.workers.len() != self.parts.len() {
+            out.workers = self.parts.iter().map(|part| part.worker()).collect();
+        }
+        for ((part, strengths), worker) in
+            self.parts.iter().zip(graphs.strengths()).zip(&mut out.workers)
         {
-            let sums = match part.adds_to {
-                AddsTo::Drift => &mut out.drift,
-                AddsTo::LogDiffusion => &mut out.added,
+            let (sums, outputs) = match part.adds_to() {
+                AddsTo::Drift => (&mut out.drift, worker.run(strengths, standard)),
+                AddsTo::LogDiffusion if with_derivative => {
+                    (&mut out.added, worker.run_for_derivatives(strengths, standard))
+                }
+                AddsTo::LogDiffusion => (&mut out.added, worker.run(strengths, standard)),
             };
-            if with_derivative && part.adds_to == AddsTo::LogDiffusion {
-                part.run_layers(strengths, standard, buffers);
-            } else {
-                part.run(strengths, standard, buffers);
-            }
-            for (sum, &extra) in sums.iter_mut().zip(buffers.outputs()) {
+            for (sum, &extra) in sums.iter_mut().zip(outputs) {
                 *sum += f64::from(extra);
             }
         }
@@ -268,7 +274,7 @@ impl Dynamics {
         self.diffusions(&out.added, &mut out.diffusion);
         out.derivative.clear();
         if with_derivative {
-            self.derivatives(graphs, &out.diffusion, &mut out.buffers, &mut out.derivative);
+            self.derivatives(graphs, &out.diffusion, &mut out.workers, &mut out.derivative);
         }
     }
 
@@ -303,15 +309,15 @@ impl Dynamics {
         &self,
         graphs: &BlockGraphs,
         diffusion: &[f64],
-        buffers: &mut [NetBuffers],
+        workers: &mut [Box<dyn PartWorker>],
         out: &mut Vec<f64>,
     ) {
         out.resize(diffusion.len(), 0.0);
-        let parts = self.parts.iter().zip(graphs.strengths()).zip(buffers);
-        for ((part, strengths), buffers) in
-            parts.filter(|((part, _), _)| part.adds_to == AddsTo::LogDiffusion)
+        let parts = self.parts.iter().zip(graphs.strengths()).zip(workers);
+        for ((_, strengths), worker) in
+            parts.filter(|((part, _), _)| part.adds_to() == AddsTo::LogDiffusion)
         {
-            let slopes = part.own_derivatives(strengths, buffers);
+            let slopes = worker.own_derivatives(strengths);
             out.iter_mut().zip(slopes).for_each(|(sum, &slope)| *sum += f64::from(slope));
         }
         for (idx, out) in out.iter_mut().enumerate() {
