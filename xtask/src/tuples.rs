@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use crate::shell::{files_below, root, say};
 
-/// Fails if a function of the crates named here takes a tuple.
+/// Fails if a function of the mathematics or of the known systems takes a tuple.
 pub(crate) fn check() -> anyhow::Result<()> {
     let mut problems = Vec::new();
     let mut n_files = 0;

@@ -5,7 +5,6 @@ use super::trainer::{BridgeTrainer, StopReason};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::edge_gains::log_odds_from_gains;
-use crate::posterior::bridge::gated::GatedMatrix;
 use crate::posterior::bridge::log_odds::{PathSums, closed_form_log_odds};
 
 /// The result of a bridge fit.
@@ -92,20 +91,6 @@ impl BridgeFit {
         let logits = model.instant()?.edge_logits.of(&self.trainer.state().parameters);
         let rules = model.instant_prior().rules();
         Some(crate::graph::posterior::edge_probabilities(logits, rules))
-    }
-
-    /// Mean lagged effects given their edges, in increment scales per unit of time.
-    pub fn lagged_effects(&self) -> &[f64] {
-        self.effects(self.trainer.model().lagged())
-    }
-
-    /// Mean instantaneous effects given their edges, where they were fitted.
-    pub fn instant_effects(&self) -> Option<&[f64]> {
-        self.trainer.model().instant().map(|instant| self.effects(instant))
-    }
-
-    fn effects(&self, matrix: &GatedMatrix) -> &[f64] {
-        matrix.effects(&self.trainer.state().parameters)
     }
 
     /// One score per edge: how strongly the data speak for any influence of source on target.
