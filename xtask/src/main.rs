@@ -19,6 +19,7 @@ mod licences;
 mod python;
 mod shell;
 mod test;
+mod tuples;
 
 use clap::{Parser, Subcommand};
 
@@ -40,7 +41,7 @@ enum Command {
     Python,
     /// Check that code, paper/EQUATIONS.md and docs/how-it-works.md name the same equations
     Equations,
-    /// Check that no module of core uses one of a higher layer
+    /// Check that no module of core uses one of a higher layer, and that no function takes a tuple
     Layers,
     /// Check that every link of the documentation leads somewhere
     Docs,
@@ -70,7 +71,7 @@ fn main() -> anyhow::Result<()> {
         Command::Browser => browser::check_alone(),
         Command::Python => python::check_alone(),
         Command::Equations => equations::check(),
-        Command::Layers => layers::check(),
+        Command::Layers => layers::check().and_then(|()| tuples::check()),
         Command::Docs => docs::check(),
         Command::DocsTables { check } => docs_tables::run(check),
         Command::Fuzz { minutes, target } => fuzz::fuzz(minutes, target.as_deref()),

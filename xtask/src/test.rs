@@ -1,7 +1,7 @@
 //! Every check there is, in the order in which they are likely to fail.
 
 use crate::shell::{cargo, root, run, say};
-use crate::{browser, docs, docs_tables, equations, layers, licences, python};
+use crate::{browser, docs, docs_tables, equations, layers, licences, python, tuples};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
@@ -9,6 +9,7 @@ pub(crate) fn run_checks() -> anyhow::Result<()> {
     let lints =
         ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
     layers::check()?;
+    tuples::check()?;
     equations::check()?;
     docs_tables::run(true)?;
     docs::check()?;

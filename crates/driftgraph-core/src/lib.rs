@@ -6,6 +6,8 @@
 //! that compare a learned graph with a known one.
 
 #![warn(clippy::unwrap_used)]
+// Tests compare with the functions of the system.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(
     not(feature = "testing"),
     allow(unreachable_pub, reason = "what tests alone reach from outside is public for them")

@@ -3,8 +3,14 @@
 //! Every number is a function of (seed, purpose, stream, position), so results do not depend on
 //! the number of threads, and work can be resumed anywhere without a generator's state.
 
+use crate::numeric::real::{exp, ln};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// 2^-53: what 53 random bits are multiplied by for a number in [0, 1).
+pub(crate) const TO_UNIT: f64 = 1.0 / 9_007_199_254_740_992.0;
+/// 2^-31.
+const TO_UNIT_SINGLE: f32 = 1.0 / 2_147_483_648.0;
 
 /// What random numbers are used for; different purposes never share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +68,7 @@ impl RandomStream {
 
     /// A uniform number in [0, 1) with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
-        (self.generator.next_u64() >> 11) as f64 * (-53.0_f64).exp2()
+        (self.generator.next_u64() >> 11) as f64 * TO_UNIT
     }
 
     /// A whole number below `bound`, each equally likely up to one part in 2^53 / `bound`.
@@ -90,7 +96,7 @@ impl RandomStream {
     pub(crate) fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             // A larger shape, then a power of a uniform number.
-            let boost = (1.0 - self.uniform()).powf(1.0 / shape);
+            let boost = exp(ln(1.0 - self.uniform()) / shape);
             return self.gamma(shape + 1.0) * boost;
         }
         let d = shape - 1.0 / 3.0;
@@ -103,7 +109,7 @@ impl RandomStream {
             }
             let volume = root * root * root;
             let uniform = 1.0 - self.uniform();
-            if uniform.ln() < 0.5 * normal * normal + d - d * volume + d * volume.ln() {
+            if ln(uniform) < 0.5 * normal * normal + d - d * volume + d * ln(volume) {
                 return d * volume;
             }
         }
@@ -155,6 +161,10 @@ impl RandomStream {
     /// Two independent standard normal numbers (Box and Muller, 1958).
     fn normal_pair(&mut self) -> (f64, f64) {
         // 1 - u lies in (0, 1], so the logarithm is finite.
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "every number of every seed, and with them data and fits, would change in the last digit"
+        )]
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
         (radius * cos, radius * sin)
@@ -166,11 +176,11 @@ impl RandomStream {
 #[inline(always)]
 fn normal_pair_single([radius_bits, angle_bits]: [u32; 2]) -> (f32, f32) {
     // Signed conversions are single instructions. Uniform in (0, 1], 24 bits and more near 0.
-    let uniform = (((radius_bits >> 1) as i32) as f32 + 0.5) * (-31.0_f32).exp2();
+    let uniform = (((radius_bits >> 1) as i32) as f32 + 0.5) * TO_UNIT_SINGLE;
     let radius = (-2.0 * log_single(uniform)).sqrt();
     // The angle as quarter turns and a rest between -1/2 and 1/2 of one.
     let quarters = (angle_bits >> 30) as i32;
-    let rest = ((angle_bits << 2) as i32 as f32) * (-32.0_f32).exp2();
+    let rest = ((angle_bits << 2) as i32 as f32) * (0.5 * TO_UNIT_SINGLE);
     let turn = rest * std::f32::consts::FRAC_PI_2;
     let square = turn * turn;
     // Taylor series on [-π/4, π/4]: the first terms left out are below 3e-8.

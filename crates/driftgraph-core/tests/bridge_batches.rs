@@ -10,6 +10,7 @@ use driftgraph_core::testing::posterior::bridge::blocks::Epoch;
 use driftgraph_core::testing::posterior::bridge::model::Workspace;
 use driftgraph_core::testing::posterior::bridge::structure::Pass;
 use driftgraph_core::train::bridge::{BridgeSettings, BridgeTrainer};
+use driftgraph_core::train::progress::Training;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 fn walk(seed: u64, times: &[f64]) -> ObservedSeries {
@@ -133,6 +134,24 @@ fn a_kept_state_goes_on_bit_for_bit() {
         resumed.step().unwrap();
     }
     assert!(whole.state() == resumed.state());
+}
+
+#[test]
+fn edges_are_ranked_by_log_odds_where_all_probabilities_round_to_one() {
+    let times: Vec<f64> = (0..50).map(f64::from).collect();
+    let data = set(vec![walk(1, &times)]);
+    let settings = BridgeSettings::default().check().unwrap();
+    let knowledge = EdgePrior::new(2, 0.0);
+    let first = BridgeTrainer::new(&data, &knowledge, settings.clone()).unwrap();
+    let mut state = first.state().clone();
+    let logits = [40.0, 60.0, 50.0, 45.0];
+    first.model().lagged().edge_logits.of_mut(&mut state.parameters).copy_from_slice(&logits);
+    let trainer = BridgeTrainer::resume(&data, &knowledge, settings, state).unwrap();
+    assert_eq!(trainer.edge_probabilities(), [1.0; 4]);
+    let ranked = Training::edge_scores(&trainer).ranked();
+    let pairs: Vec<(usize, usize)> =
+        ranked.iter().map(|&(source, target, _)| (source, target)).collect();
+    assert_eq!(pairs, [(0, 1), (1, 0), (1, 1), (0, 0)]);
 }
 
 #[test]

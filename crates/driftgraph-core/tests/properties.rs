@@ -19,7 +19,7 @@ struct Model {
 
 fn model(variant: NodeVariant, seed: u64) -> Model {
     let mut table = ParameterTable::default();
-    let mut process = PriorProcess::new(&mut table, variant, (D, EMBEDDING), Some(WIDTH));
+    let mut process = PriorProcess::new(&mut table, variant, D, EMBEDDING, Some(WIDTH));
     process.reserve_scratch(&mut table);
     let mut parameters: Vec<f64> = initial_values(&table, seed);
     // Embeddings and edge weights start near 0, which would hide an influence.

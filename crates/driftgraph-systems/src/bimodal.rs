@@ -21,7 +21,7 @@ pub(crate) static ENTRY: Entry = Entry {
     name: "bimodal",
     about: "one unstable variable that leaves zero in either direction",
     // Without noise the path would stay at zero for ever.
-    parameters: &[Parameter::real("noise", 0.01, (1e-6, 100.0), "diffusion of the variable")],
+    parameters: &[Parameter::real("noise", 0.01, [1e-6, 100.0], "diffusion of the variable")],
     build: |values, _| Ok(Box::new(Bimodal { noise: values.real("noise") })),
 };
 

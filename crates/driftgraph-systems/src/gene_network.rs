@@ -41,11 +41,11 @@ pub(crate) static ENTRY: Entry = Entry {
     name: "gene-network",
     about: "random gene network with hubs, activators and repressors, and Hill kinetics",
     parameters: &[
-        Parameter::count("variables", 10, (2, 1000), "number of genes"),
-        Parameter::count("regulators", 3, (1, 1000), "genes that regulate others"),
-        Parameter::count("parents", 3, (1, 100), "most regulators a gene can have"),
-        Parameter::real("hill", 2.0, (0.5, 10.0), "steepness of regulation"),
-        Parameter::real("noise", 0.2, (0.0, 1.0), "diffusion relative to the level"),
+        Parameter::count("variables", 10, [2, 1000], "number of genes"),
+        Parameter::count("regulators", 3, [1, 1000], "genes that regulate others"),
+        Parameter::count("parents", 3, [1, 100], "most regulators a gene can have"),
+        Parameter::real("hill", 2.0, [0.5, 10.0], "steepness of regulation"),
+        Parameter::real("noise", 0.2, [0.0, 1.0], "diffusion relative to the level"),
     ],
     build: |values, seed| {
         let n_genes = values.count("variables");

@@ -66,7 +66,8 @@ fn simulate(
 ) -> Result<ObservedSeries, SystemError> {
     let seed = recipe.seed;
     let name = format!("series-{}", idx + 1);
-    let times = sampling_times(recipe.sampling, recipe.time_range, recipe.n_points, (seed, idx));
+    let (start, end) = recipe.time_range;
+    let times = sampling_times(recipe.sampling, start..end, recipe.n_points, seed, idx);
     let start = recipe.time_range.0;
     // Random times need not hold the time at which the path starts.
     let starts_unseen = times[0] > start;

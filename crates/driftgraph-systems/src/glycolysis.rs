@@ -17,7 +17,7 @@ pub struct Glycolysis {
 pub(crate) static ENTRY: Entry = Entry {
     name: "glycolysis",
     about: "seven concentrations of the glycolytic oscillator in yeast",
-    parameters: &[Parameter::real("noise", 0.01, (0.0, 1.0), "diffusion of every variable")],
+    parameters: &[Parameter::real("noise", 0.01, [0.0, 1.0], "diffusion of every variable")],
     build: |values, _| Ok(Box::new(Glycolysis { noise: values.real("noise") })),
 };
 

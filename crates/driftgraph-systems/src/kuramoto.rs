@@ -24,11 +24,11 @@ pub(crate) static ENTRY: Entry = Entry {
     name: "kuramoto",
     about: "oscillators with random frequencies and sparse random couplings; phases not wrapped",
     parameters: &[
-        Parameter::count("variables", 10, (2, 1000), "number of oscillators"),
+        Parameter::count("variables", 10, [2, 1000], "number of oscillators"),
         // Without parents a phase would not even depend on itself.
-        Parameter::count("parents", 2, (1, 100), "oscillators that pull each oscillator"),
-        Parameter::real("coupling", 2.0, (0.01, 100.0), "total pull on each oscillator"),
-        Parameter::real("noise", 0.2, (0.0, 100.0), "diffusion of every phase"),
+        Parameter::count("parents", 2, [1, 100], "oscillators that pull each oscillator"),
+        Parameter::real("coupling", 2.0, [0.01, 100.0], "total pull on each oscillator"),
+        Parameter::real("noise", 0.2, [0.0, 100.0], "diffusion of every phase"),
     ],
     build: |values, seed| {
         let n_variables = values.count("variables");

@@ -21,9 +21,9 @@ pub(crate) static ENTRY: Entry = Entry {
     name: "linear",
     about: "random sparse stable linear drift with constant noise",
     parameters: &[
-        Parameter::count("variables", 10, (1, 1000), "number of variables"),
-        Parameter::count("parents", 2, (0, 100), "sources of each variable beside itself"),
-        Parameter::real("noise", 0.5, (0.0, 100.0), "diffusion of every variable"),
+        Parameter::count("variables", 10, [1, 1000], "number of variables"),
+        Parameter::count("parents", 2, [0, 100], "sources of each variable beside itself"),
+        Parameter::real("noise", 0.5, [0.0, 100.0], "diffusion of every variable"),
     ],
     build: |values, seed| {
         let n_variables = values.count("variables");

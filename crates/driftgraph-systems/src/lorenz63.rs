@@ -24,10 +24,10 @@ pub(crate) static ENTRY: Entry = Entry {
     name: "lorenz63",
     about: "three variables of convection, chaotic at the default parameters",
     parameters: &[
-        Parameter::real("prandtl", 10.0, (0.1, 100.0), "rate at which x follows y"),
-        Parameter::real("rayleigh", 28.0, (0.1, 100.0), "heating that drives y"),
-        Parameter::real("decay", 8.0 / 3.0, (0.1, 100.0), "rate at which z fades"),
-        Parameter::real("noise", 1.0, (0.0, 100.0), "diffusion of every variable"),
+        Parameter::real("prandtl", 10.0, [0.1, 100.0], "rate at which x follows y"),
+        Parameter::real("rayleigh", 28.0, [0.1, 100.0], "heating that drives y"),
+        Parameter::real("decay", 8.0 / 3.0, [0.1, 100.0], "rate at which z fades"),
+        Parameter::real("noise", 1.0, [0.0, 100.0], "diffusion of every variable"),
     ],
     build: |values, _| {
         Ok(Box::new(Lorenz63 {

@@ -24,9 +24,9 @@ pub(crate) static ENTRY: Entry = Entry {
     about: "ring of variables with quadratic coupling, chaotic from a forcing of about 8",
     parameters: &[
         // With three variables d + 1 and d - 2 are the same and the coupling vanishes.
-        Parameter::count("variables", 10, (4, 1000), "number of variables on the ring"),
-        Parameter::real("forcing", 10.0, (-100.0, 100.0), "constant drift of every variable"),
-        Parameter::real("noise", 0.5, (0.0, 100.0), "diffusion of every variable"),
+        Parameter::count("variables", 10, [4, 1000], "number of variables on the ring"),
+        Parameter::real("forcing", 10.0, [-100.0, 100.0], "constant drift of every variable"),
+        Parameter::real("noise", 0.5, [0.0, 100.0], "diffusion of every variable"),
     ],
     build: |values, _| {
         Ok(Box::new(Lorenz96 {

@@ -25,10 +25,10 @@ pub(crate) static ENTRY: Entry = Entry {
     name: "lotka-volterra",
     about: "populations with sparse random effects on each other, positive at all times",
     parameters: &[
-        Parameter::count("variables", 10, (1, 1000), "number of populations"),
-        Parameter::count("parents", 2, (0, 100), "populations that affect each population"),
+        Parameter::count("variables", 10, [1, 1000], "number of populations"),
+        Parameter::count("parents", 2, [0, 100], "populations that affect each population"),
         // Beyond 1 a step of 0.01 could overshoot zero once in 10^23 steps.
-        Parameter::real("noise", 0.2, (0.0, 1.0), "diffusion relative to the population"),
+        Parameter::real("noise", 0.2, [0.0, 1.0], "diffusion relative to the population"),
     ],
     build: |values, seed| {
         let n_variables = values.count("variables");

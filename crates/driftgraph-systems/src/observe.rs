@@ -1,5 +1,7 @@
 //! Observation: complete clean series in; measurement noise added, times and cells dropped.
 
+use std::ops::Range;
+
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer};
 
@@ -89,9 +91,10 @@ impl MeasurementNoise {
 /// The times of series number `series`: `n_points` of them between `start` and `end`.
 pub(crate) fn sampling_times(
     sampling: Sampling,
-    (start, end): (f64, f64),
+    Range { start, end }: Range<f64>,
     n_points: usize,
-    (seed, series): (u64, usize),
+    seed: u64,
+    series: usize,
 ) -> Vec<f64> {
     match sampling {
         Sampling::Regular => {
@@ -145,7 +148,7 @@ pub fn observe(
             let mut draws = RandomStream::new(seed, Purpose::MeasurementNoise, idx as u64);
             add_noise(&mut values, &deviations, &mut draws);
         }
-        drop_cells(&mut values, series.n_variables(), dropping, (seed, idx));
+        drop_cells(&mut values, series.n_variables(), dropping, seed, idx);
         observed.push(without_empty_rows(series, &values, dropping)?);
     }
     Ok(SeriesSet::new(clean.variables().to_vec(), observed)?)
@@ -160,8 +163,13 @@ fn add_noise(values: &mut [f64], deviations: &[f64], random: &mut RandomStream) 
 }
 
 /// Turns what is dropped into `NaN`; one uniform number decides about a time or a cell.
-fn drop_cells(values: &mut [f64], n_variables: usize, dropping: Dropping, at: (u64, usize)) {
-    let (seed, series) = at;
+fn drop_cells(
+    values: &mut [f64],
+    n_variables: usize,
+    dropping: Dropping,
+    seed: u64,
+    series: usize,
+) {
     let (probability, purpose, stream, unit) = match dropping {
         Dropping::Nothing => return,
         Dropping::TimesOfAllSeries(p) => {
@@ -319,7 +327,7 @@ mod tests {
 
     #[test]
     fn random_times_increase_stay_in_range_and_differ_between_series() {
-        let times = |series| sampling_times(Sampling::Random, (2.0, 5.0), 50, (0, series));
+        let times = |series| sampling_times(Sampling::Random, 2.0..5.0, 50, 0, series);
         assert_eq!(times(0).len(), 50);
         assert!(times(0).windows(2).all(|pair| pair[0] < pair[1]));
         assert!(times(0).iter().all(|time| (2.0..5.0).contains(time)));
@@ -329,7 +337,7 @@ mod tests {
     #[test]
     fn regular_times_hold_both_ends_to_the_bit() {
         for (start, end) in [(0.0, 100.0), (0.1, 0.7), (-3.3, 1e-3), (0.7, 1.1)] {
-            let times = sampling_times(Sampling::Regular, (start, end), 1000, (0, 0));
+            let times = sampling_times(Sampling::Regular, start..end, 1000, 0, 0);
             assert_eq!((times.len(), times[0], times[999]), (1000, start, end));
         }
     }

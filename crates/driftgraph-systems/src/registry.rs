@@ -26,7 +26,7 @@ impl Parameter {
     pub(crate) const fn count(
         name: &'static str,
         default: u32,
-        (min, max): (u32, u32),
+        [min, max]: [u32; 2],
         about: &'static str,
     ) -> Self {
         let (default, min, max) = (default as f64, min as f64, max as f64);
@@ -36,7 +36,7 @@ impl Parameter {
     pub(crate) const fn real(
         name: &'static str,
         default: f64,
-        (min, max): (f64, f64),
+        [min, max]: [f64; 2],
         about: &'static str,
     ) -> Self {
         Self { name, default, min, max, whole: false, about }

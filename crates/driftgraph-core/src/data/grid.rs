@@ -1,5 +1,7 @@
 //! The solver's steps along one series.
 
+use std::ops::Range;
+
 use crate::CoreError;
 
 /// More steps than this would not fit into the memory of a laptop.
@@ -53,7 +55,7 @@ impl TimeGrid {
                 let start = observation_times[idx - 1];
                 let (gap, n_steps) = (time - start, steps_in_gap(time - start, step_size));
                 let ends = (1..n_steps as usize).map(|step| start + end(gap, step as f64, n_steps));
-                push_inner_times(&mut times, (start, time), ends);
+                push_inner_times(&mut times, start..time, ends);
             }
             observation_idx.push(times.len());
             times.push(time);
@@ -82,15 +84,11 @@ impl TimeGrid {
     }
 }
 
-/// The times that lie strictly between `start` and `end`.
-fn push_inner_times(
-    times: &mut Vec<f64>,
-    (start, end): (f64, f64),
-    ends: impl Iterator<Item = f64>,
-) {
+/// Adds the times that lie strictly inside `gap`.
+fn push_inner_times(times: &mut Vec<f64>, gap: Range<f64>, ends: impl Iterator<Item = f64>) {
     for time in ends {
         // Where the clock is too coarse for the step (1e9 with a step of 1e-9) times would repeat.
-        if time > *times.last().unwrap_or(&start) && time < end {
+        if time > *times.last().unwrap_or(&gap.start) && time < gap.end {
             times.push(time);
         }
     }

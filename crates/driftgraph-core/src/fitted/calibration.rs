@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::score::SelfEdges;
+use crate::numeric::real::ln;
 use crate::{CoreError, EdgeScores, SignatureGraph};
 
 /// Number of equally wide bins.
@@ -91,7 +92,7 @@ impl Reliability {
             bin.probability_sum += probability;
             let of_truth = if present { probability } else { 1.0 - probability };
             all.squares += (1.0 - of_truth).powi(2);
-            all.surprise -= of_truth.clamp(f64::EPSILON, 1.0 - f64::EPSILON).ln();
+            all.surprise -= ln(of_truth.clamp(f64::EPSILON, 1.0 - f64::EPSILON));
         }
         Ok(all)
     }

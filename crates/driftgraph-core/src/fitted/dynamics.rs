@@ -7,13 +7,16 @@
 mod effects;
 mod graphs;
 mod net;
+mod part;
 
 pub(super) use graphs::BlockGraphs;
 pub use graphs::GraphChoice;
-use net::{BlockNet, NetBuffers};
+use net::BlockNet;
+use part::{BlockPart, PartWorker};
 
 use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
 use crate::graph::posterior::edge_probabilities;
+use crate::numeric::real::{exp, ln};
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::innovation::{Component, InnovationLaw};
 use crate::posterior::bridge::neural::AddsTo;
@@ -38,7 +41,7 @@ pub(super) struct Dynamics {
     lagged: Gates,
     instant: Option<Gates>,
     /// What there is beyond linear effects and a constant diffusion.
-    parts: Vec<BlockNet>,
+    parts: Vec<Box<dyn BlockPart>>,
     diffusion: DiffusionForm,
     law: Law,
     /// Means and deviations of the initial law, in the user's units.
@@ -86,7 +89,8 @@ pub(super) struct Coefficients {
     standard: Vec<f64>,
     /// Sum of what parts add to the diffusion.
     added: Vec<f64>,
-    buffers: Vec<NetBuffers>,
+    /// The parts at work on this block.
+    workers: Vec<Box<dyn PartWorker>>,
 }
 
 impl Dynamics {
@@ -141,9 +145,11 @@ impl Dynamics {
                 .instant()
                 .zip(odds.instant.as_deref())
                 .map(|(matrix, odds)| gates(matrix, bridge.instant_prior().rules(), odds)),
-            parts: bridge.parts().iter().map(|net| BlockNet::of_bridge(net, &narrow)).collect(),
+            parts: (bridge.parts().iter())
+                .map(|net| Box::new(BlockNet::of_bridge(net, &narrow)) as _)
+                .collect(),
             diffusion: DiffusionForm::Exponential(
-                log_diffusions.iter().map(|log| log.exp()).collect(),
+                log_diffusions.iter().map(|&log| exp(log)).collect(),
             ),
             law: match bridge.innovation().law() {
                 InnovationLaw::Gaussian => Law::Gaussian,
@@ -155,7 +161,7 @@ impl Dynamics {
             initial: in_user_units(model, initial_means, initial_logs),
             noise: (
                 bridge.structure().noise,
-                noise_scales(model, bridge.log_noise(parameters).iter().map(|log| log.exp())),
+                noise_scales(model, bridge.log_noise(parameters).iter().map(|&log| exp(log))),
             ),
         }
     }
@@ -167,7 +173,7 @@ impl Dynamics {
         let rules = posterior.architecture.edge_prior.rules();
         let initial = fit.initial_state_prior();
         let means: Vec<f64> = initial.iter().map(|(mean, _)| *mean).collect();
-        let logs: Vec<f64> = initial.iter().map(|(_, deviation)| deviation.ln()).collect();
+        let logs: Vec<f64> = initial.iter().map(|&(_, deviation)| ln(deviation)).collect();
         let probabilities = fit.edge_probabilities();
         let (scales, clock) = (model.standardizer().scales(), fit.time_scaling().scale);
         Self {
@@ -184,6 +190,7 @@ impl Dynamics {
             instant: None,
             parts: [AddsTo::Drift, AddsTo::LogDiffusion]
                 .map(|part| BlockNet::of_process(&posterior.process, rules, fit.parameters(), part))
+                .map(|net| Box::new(net) as _)
                 .into(),
             diffusion: DiffusionForm::Activated(Box::new(posterior.process)),
             law: Law::Gaussian,
@@ -212,7 +219,7 @@ impl Dynamics {
 
     /// Whether Milstein's step is Euler's, because no diffusion depends on the state.
     pub(super) fn has_constant_diffusion(&self) -> bool {
-        self.parts.iter().all(|part| part.adds_to == AddsTo::Drift)
+        self.parts.iter().all(|part| part.adds_to() == AddsTo::Drift)
     }
 
     /// Whether variables act on each other within a step.
@@ -242,20 +249,20 @@ impl Dynamics {
         graphs.add_linear_drift(standard, n, &mut out.drift);
         out.added.clear();
         out.added.resize(states.len(), 0.0);
-        out.buffers.resize_with(self.parts.len(), NetBuffers::default);
-        for ((part, strengths), buffers) in
-            self.parts.iter().zip(graphs.strengths()).zip(&mut out.buffers)
+        if out.workers.len() != self.parts.len() {
+            out.workers = self.parts.iter().map(|part| part.worker()).collect();
+        }
+        for ((part, strengths), worker) in
+            self.parts.iter().zip(graphs.strengths()).zip(&mut out.workers)
         {
-            let sums = match part.adds_to {
-                AddsTo::Drift => &mut out.drift,
-                AddsTo::LogDiffusion => &mut out.added,
+            let (sums, outputs) = match part.adds_to() {
+                AddsTo::Drift => (&mut out.drift, worker.run(strengths, standard)),
+                AddsTo::LogDiffusion if with_derivative => {
+                    (&mut out.added, worker.run_for_derivatives(strengths, standard))
+                }
+                AddsTo::LogDiffusion => (&mut out.added, worker.run(strengths, standard)),
             };
-            if with_derivative && part.adds_to == AddsTo::LogDiffusion {
-                part.run_layers(strengths, standard, buffers);
-            } else {
-                part.run(strengths, standard, buffers);
-            }
-            for (sum, &extra) in sums.iter_mut().zip(buffers.outputs()) {
+            for (sum, &extra) in sums.iter_mut().zip(outputs) {
                 *sum += f64::from(extra);
             }
         }
@@ -267,7 +274,7 @@ impl Dynamics {
         self.diffusions(&out.added, &mut out.diffusion);
         out.derivative.clear();
         if with_derivative {
-            self.derivatives(graphs, &out.diffusion, &mut out.buffers, &mut out.derivative);
+            self.derivatives(graphs, &out.diffusion, &mut out.workers, &mut out.derivative);
         }
     }
 
@@ -282,7 +289,7 @@ impl Dynamics {
             DiffusionForm::Exponential(scales) => {
                 let logs = added.iter().zip(scales.iter().cycle());
                 for (out, (&log, scale)) in out.iter_mut().zip(logs) {
-                    *out = scale * log.exp();
+                    *out = scale * exp(log);
                 }
             }
             DiffusionForm::Activated(process) => {
@@ -302,15 +309,15 @@ impl Dynamics {
         &self,
         graphs: &BlockGraphs,
         diffusion: &[f64],
-        buffers: &mut [NetBuffers],
+        workers: &mut [Box<dyn PartWorker>],
         out: &mut Vec<f64>,
     ) {
         out.resize(diffusion.len(), 0.0);
-        let parts = self.parts.iter().zip(graphs.strengths()).zip(buffers);
-        for ((part, strengths), buffers) in
-            parts.filter(|((part, _), _)| part.adds_to == AddsTo::LogDiffusion)
+        let parts = self.parts.iter().zip(graphs.strengths()).zip(workers);
+        for ((_, strengths), worker) in
+            parts.filter(|((part, _), _)| part.adds_to() == AddsTo::LogDiffusion)
         {
-            let slopes = part.own_derivatives(strengths, buffers);
+            let slopes = worker.own_derivatives(strengths);
             out.iter_mut().zip(slopes).for_each(|(sum, &slope)| *sum += f64::from(slope));
         }
         for (idx, out) in out.iter_mut().enumerate() {
@@ -334,16 +341,16 @@ impl Dynamics {
             Law::Gaussian => {}
             // A normal number times the root of twice an exponential one has Laplace's law.
             Law::Laplace => out.iter_mut().for_each(|value| {
-                *value *= (-2.0 * (1.0 - random.uniform()).ln()).sqrt();
+                *value *= (-2.0 * ln(1.0 - random.uniform())).sqrt();
             }),
             Law::Mixture(components) => {
                 let DiffusionForm::Exponential(scales) = &self.diffusion else { return };
                 for ((value, pair), scale) in
                     out.iter_mut().zip(components).zip(scales.iter().cycle())
                 {
-                    let first = random.uniform() < pair[0].log_weight.exp();
+                    let first = random.uniform() < exp(pair[0].log_weight);
                     let component = if first { pair[0] } else { pair[1] };
-                    *value = component.centre / scale + component.log_deviation.exp() * *value;
+                    *value = component.centre / scale + exp(component.log_deviation) * *value;
                 }
             }
         }
@@ -402,7 +409,7 @@ fn in_user_units(model: &FittedModel, means: &[f64], logs: &[f64]) -> (Vec<f64>,
     let scaling = model.standardizer();
     let mut user = means.to_vec();
     scaling.undo(&mut user);
-    (user, logs.iter().zip(scaling.scales()).map(|(log, scale)| log.exp() * scale).collect())
+    (user, logs.iter().zip(scaling.scales()).map(|(&log, scale)| exp(log) * scale).collect())
 }
 
 fn noise_scales(model: &FittedModel, standard: impl Iterator<Item = f64>) -> Vec<f64> {

@@ -192,7 +192,7 @@ impl Block<'_> {
             |number: usize| FittedError::NoInstantSolution { path: self.paths[number] + 1 };
         self.graphs.hold(&held).map_err(singular)?;
         self.innovations.next(self.dynamics);
-        self.keep_within(step, (start, dt), (&held, milstein))?;
+        self.keep_within(step, &held, milstein)?;
         let (root, graphs, coefficients) = (dt.sqrt(), &self.graphs, &self.coefficients);
         let update =
             Update { dynamics: self.dynamics, graphs, coefficients, held: &held, milstein };
@@ -224,13 +224,14 @@ impl Block<'_> {
     fn keep_within(
         &mut self,
         step: usize,
-        (start, dt): (f64, f64),
-        (held, milstein): (&[usize], bool),
+        held: &[usize],
+        milstein: bool,
     ) -> Result<(), FittedError> {
         let schedule = self.engine.schedule;
         if schedule.within(step).is_empty() {
             return Ok(());
         }
+        let (start, dt) = (schedule.grid.times()[step], schedule.grid.step(step));
         let (d, n_kept) = (self.dynamics.n_variables(), schedule.n_kept);
         let deviation = self.dynamics.law_variance().sqrt();
         let mut noise_so_far = vec![0.0; self.states.len()];
@@ -275,8 +276,8 @@ impl Block<'_> {
         let Coefficients { drift, diffusion, derivative, .. } = &mut self.coefficients;
         for (path, state) in self.states.chunks_exact(d).enumerate() {
             let range = path * d..(path + 1) * d;
-            let out = (&mut drift[range.clone()], &mut diffusion[range.clone()]);
-            all.apply_to_dynamics(time, state, out)?;
+            let (drift, diffusion) = (&mut drift[range.clone()], &mut diffusion[range]);
+            all.apply_to_dynamics(time, state, drift, diffusion)?;
             if milstein {
                 // The derivative of a formula is not known: Euler's step for these variables.
                 all.changed_diffusions(time).for_each(|idx| derivative[path * d + idx] = 0.0);

@@ -10,6 +10,8 @@ mod token;
 pub(super) use parse::Parser;
 pub(super) use token::Symbol;
 
+use crate::numeric::real::{exp, ln};
+
 /// What is wrong with a formula, and where.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{problem}, in column {} of `{text}`", .position + 1)]
@@ -237,7 +239,7 @@ impl Operator {
             Self::Times => left * right,
             Self::Over if right == 0.0 => return Err(Trouble::DivisionByZero),
             Self::Over => left / right,
-            Self::Power => left.powf(right),
+            Self::Power => libm::pow(left, right),
         })
     }
 }
@@ -249,9 +251,9 @@ impl Function {
             Self::Sin => first.sin(),
             Self::Cos => first.cos(),
             Self::Tan => first.tan(),
-            Self::Tanh => first.tanh(),
-            Self::Exp => first.exp(),
-            Self::Log => first.ln(),
+            Self::Tanh => libm::tanh(first),
+            Self::Exp => exp(first),
+            Self::Log => ln(first),
             Self::Sqrt => first.sqrt(),
             Self::Abs => first.abs(),
             Self::Min => arguments.iter().copied().fold(f64::INFINITY, f64::min),

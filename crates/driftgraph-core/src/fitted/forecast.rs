@@ -12,6 +12,7 @@ use super::law::Law;
 use super::model::FittedModel;
 use super::schedule::{Schedule, check_times};
 use super::simulate::{check_graph, check_paths, even_times};
+use crate::numeric::real::ln;
 use crate::objective::observation::ObservationNoise;
 use crate::process::solver::Scheme;
 use crate::random::{Purpose, RandomStream};
@@ -133,26 +134,18 @@ impl FittedModel {
         times: &(dyn Fn(&str, f64) -> Vec<f64> + Sync),
         progress: &Progress<'_>,
     ) -> Result<Vec<SeriesForecast>, FittedError> {
-        let hidden = HiddenPaths::new(self, data, (settings.n_paths, settings.seed))?;
+        let hidden = HiddenPaths::new(self, data, settings.n_paths, settings.seed)?;
         let names = hidden.names();
         let dynamics = Dynamics::of(self);
         let done = std::sync::atomic::AtomicUsize::new(0);
         let forecasts: Vec<Result<Option<SeriesForecast>, FittedError>> = (0..names.len())
             .into_par_iter()
             .map(|series| {
-                let end = hidden.times(series)[hidden.times(series).len() - 1];
-                let asked = times(&names[series], end);
+                let asked = times(&names[series], hidden.end(series));
                 let forecast = if asked.is_empty() {
                     None
                 } else {
-                    let name = names[series].clone();
-                    Some(self.one_forecast(
-                        settings,
-                        &hidden,
-                        (series, end),
-                        (name, asked),
-                        &dynamics,
-                    )?)
+                    Some(self.one_forecast(settings, &hidden, series, &asked, &dynamics)?)
                 };
                 let done = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 progress(done as f64 / names.len() as f64);
@@ -166,13 +159,14 @@ impl FittedModel {
         &self,
         settings: &ForecastSettings,
         hidden: &HiddenPaths<'_>,
-        (series, end): (usize, f64),
-        (name, asked): (String, Vec<f64>),
+        series: usize,
+        asked: &[f64],
         members: &[Dynamics],
     ) -> Result<SeriesForecast, FittedError> {
         let d = self.n_variables();
+        let end = hidden.end(series);
         let mut kept = vec![end];
-        kept.extend_from_slice(&asked);
+        kept.extend_from_slice(asked);
         let step_size = settings.step_size.unwrap_or_else(|| self.step_size());
         let schedule = Schedule::new(&kept, &[], step_size)?;
         let first_stream = (series * settings.n_paths) as u64;
@@ -202,7 +196,8 @@ impl FittedModel {
             let cells = states[d..].iter().zip(&draws).enumerate();
             paths.extend(cells.map(|(idx, (state, draw))| state + scales[idx % d] * draw));
         }
-        let bands = Bands::of_paths(&asked, d, &paths);
+        let bands = Bands::of_paths(asked, d, &paths);
+        let name = hidden.names()[series].clone();
         Ok(SeriesForecast { name, from: end, bands, paths })
     }
 
@@ -245,7 +240,7 @@ pub(super) fn fill_measurement_noise(
         ObservationNoise::Laplace => out.iter_mut().for_each(|out| {
             // The inverse of Laplace's distribution function at a uniform number around 0.
             let centred = random.uniform() - 0.5;
-            *out = -centred.signum() * (1.0 - 2.0 * centred.abs()).max(f64::MIN_POSITIVE).ln();
+            *out = -centred.signum() * ln((1.0 - 2.0 * centred.abs()).max(f64::MIN_POSITIVE));
         }),
     }
 }

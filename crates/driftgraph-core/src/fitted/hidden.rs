@@ -6,8 +6,9 @@ use super::dynamics::Dynamics;
 use super::engine::StartLaw;
 use super::error::FittedError;
 use super::law::Law;
-use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
+use super::model::{BridgeMember, BridgePart, FittedModel, ModelPart, SeriesPlace, SimulatedPart};
 use crate::SeriesSet;
+use crate::numeric::real::exp;
 use crate::posterior::batch::{BatchObjective, BatchTask};
 use crate::posterior::draws::StepDraws;
 use crate::posterior::plan::PlannedSeries;
@@ -39,14 +40,15 @@ impl<'a> HiddenPaths<'a> {
     pub(super) fn new(
         model: &'a FittedModel,
         data: Option<&SeriesSet>,
-        (n_samples, seed): (usize, u64),
+        n_samples: usize,
+        seed: u64,
     ) -> Result<Self, FittedError> {
         let kind = match &model.part {
             ModelPart::Bridge(part) => Kind::Bridge(part, Dynamics::of(model)),
             ModelPart::Simulated(part) => {
                 let data = data.ok_or(FittedError::NeedsData)?;
                 model.check_data(data)?;
-                Kind::Sampled(sample(model, part, data, (n_samples, seed))?)
+                Kind::Sampled(sample(model, part, data, n_samples, seed)?)
             }
         };
         Ok(Self { model, kind })
@@ -65,6 +67,12 @@ impl<'a> HiddenPaths<'a> {
         let known = self.names();
         let found = known.iter().position(|other| other == name);
         found.ok_or_else(|| FittedError::UnknownSeries { name: name.to_owned(), known })
+    }
+
+    /// The last grid time of a series.
+    pub(super) fn end(&self, series: usize) -> f64 {
+        let times = self.times(series);
+        times[times.len() - 1]
     }
 
     /// Grid times of a series.
@@ -111,9 +119,15 @@ impl<'a> HiddenPaths<'a> {
         Ok(match &self.kind {
             Kind::Bridge(part, dynamics) => {
                 let gap = times.get(before + 1).map_or(0.0, |next| next - times[before]);
-                let at = Between { series, before, share, gap };
-                let laws = (0..dynamics.len())
-                    .map(|member| self.bridge_law(part, (&dynamics[member], member), at));
+                let at = Between { before, share, gap };
+                let laws = (0..dynamics.len()).map(|member| {
+                    self.bridge_law(
+                        &part.members[member],
+                        &dynamics[member],
+                        &part.series[series],
+                        at,
+                    )
+                });
                 StartLaw::Normal(laws.collect())
             }
             Kind::Sampled(all) => {
@@ -136,27 +150,26 @@ impl<'a> HiddenPaths<'a> {
     /// mean lies on the line between them, and its variance is that of a Brownian bridge.
     fn bridge_law(
         &self,
-        part: &BridgePart,
-        (dynamics, member): (&Dynamics, usize),
+        member: &BridgeMember,
+        dynamics: &Dynamics,
+        place: &SeriesPlace,
         at: Between,
     ) -> (Vec<f64>, Vec<f64>) {
         let d = self.model.n_variables();
         let scaling = self.model.standardizer();
-        let place = &part.series[at.series];
-        let paths = &part.members[member].paths;
+        let paths = &member.paths;
         let point = (place.first_point + at.before) * d;
         let spread = (place.first_spread + at.before) * d;
         let mut means = paths.means[point..point + d].to_vec();
-        let mut variances: Vec<f64> = (paths.log_deviations[spread..spread + d].iter())
-            .map(|log| (2.0 * log).exp())
-            .collect();
+        let mut variances: Vec<f64> =
+            (paths.log_deviations[spread..spread + d].iter()).map(|log| exp(2.0 * log)).collect();
         if at.share > 0.0 {
             let (now, next) = (1.0 - at.share, at.share);
             for idx in 0..d {
                 means[idx] = now * means[idx] + next * paths.means[point + d + idx];
                 let deviation = variances[idx].sqrt();
-                let other = paths.log_deviations[spread + d + idx].exp();
-                let correlation = paths.correlations[spread + idx].tanh();
+                let other = exp(paths.log_deviations[spread + d + idx]);
+                let correlation = libm::tanh(paths.correlations[spread + idx]);
                 variances[idx] = now * now * variances[idx]
                     + next * next * other * other
                     + 2.0 * now * next * correlation * deviation * other;
@@ -179,7 +192,7 @@ impl<'a> HiddenPaths<'a> {
 /// A place between two grid points of a series.
 #[derive(Clone, Copy)]
 struct Between {
-    series: usize,
+    /// The grid point before.
     before: usize,
     /// Share of the way to the next point.
     share: f64,
@@ -192,7 +205,8 @@ fn sample(
     model: &FittedModel,
     part: &SimulatedPart,
     data: &SeriesSet,
-    (n_samples, seed): (usize, u64),
+    n_samples: usize,
+    seed: u64,
 ) -> Result<Vec<SampledSeries>, FittedError> {
     let fit = &part.fit;
     let (settings, clock) = (fit.settings(), fit.time_scaling());

@@ -70,7 +70,7 @@ impl FittedModel {
         if let ImputeTimes::At(times) = &settings.times {
             check_times(times)?;
         }
-        let hidden = HiddenPaths::new(self, Some(data), (settings.n_samples, settings.seed))?;
+        let hidden = HiddenPaths::new(self, Some(data), settings.n_samples, settings.seed)?;
         let mut imputed = Vec::new();
         for (series_idx, name) in hidden.names().into_iter().enumerate() {
             let Some(series) = data.series().iter().find(|series| series.name() == name) else {
@@ -120,7 +120,7 @@ impl FittedModel {
         let cells = chosen_cells(data, share, settings.seed)?;
         let reduced = without(data, &cells)?;
         let refit = self.refit(&reduced, progress)?;
-        let hidden = HiddenPaths::new(&refit, Some(&reduced), (settings.n_samples, settings.seed))?;
+        let hidden = HiddenPaths::new(&refit, Some(&reduced), settings.n_samples, settings.seed)?;
         let scales = self.standardizer().scales();
         let mut model = Tally::new("driftgraph", scales, true);
         let mut line = Tally::new("linear interpolation", scales, false);

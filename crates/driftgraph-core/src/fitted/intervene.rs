@@ -59,9 +59,9 @@ impl FittedModel {
         progress: &Progress<'_>,
     ) -> Result<InterventionEffect, FittedError> {
         let range = settings.times.first().copied().zip(settings.times.last().copied());
-        if let Some(range) = range {
+        if let Some((start, end)) = range {
             interventions
-                .check_idempotent(self.standardizer(), range, settings.seed)
+                .check_idempotent(self.standardizer(), start..=end, settings.seed)
                 .map_err(FittedError::from)?;
         }
         let half = |from: f64| move |done: f64| progress(from + 0.5 * done);

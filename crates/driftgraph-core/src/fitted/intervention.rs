@@ -241,7 +241,8 @@ impl Interventions {
         &self,
         time: f64,
         state: &[f64],
-        (drift, diffusion): (&mut [f64], &mut [f64]),
+        drift: &mut [f64],
+        diffusion: &mut [f64],
     ) -> Result<(), ExpressionError> {
         for one in self.list.iter().filter(|one| one.window.holds_step(time)) {
             let (out, how, value) = match &one.change {
@@ -348,8 +349,8 @@ mod tests {
             read(&["drift(x1) += 0.5*x2 @ 0..2", "diffusion(x1) *= 2", "drift(x3) = -x3"]);
         let apply = |time: f64| {
             let (mut drift, mut diffusion) = ([1.0; 3], [1.0; 3]);
-            let out = (&mut drift[..], &mut diffusion[..]);
-            changes.apply_to_dynamics(time, &[3.0, 4.0, 5.0], out).unwrap();
+            let state = [3.0, 4.0, 5.0];
+            changes.apply_to_dynamics(time, &state, &mut drift, &mut diffusion).unwrap();
             (drift, diffusion)
         };
         assert_eq!(apply(0.0), ([3.0, 1.0, -5.0], [2.0, 1.0, 1.0]));

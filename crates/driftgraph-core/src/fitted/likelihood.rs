@@ -2,6 +2,7 @@
 
 use super::error::FittedError;
 use super::model::{FittedModel, ModelPart};
+use crate::numeric::real::{exp, ln};
 use crate::posterior::bridge::kalman::{FilterDynamics, predictive_log_likelihoods};
 use crate::posterior::bridge::layout::BridgeLayout;
 use crate::{ObservedSeries, SeriesSet};
@@ -64,7 +65,7 @@ impl FittedModel {
             for (value, scale) in row.iter().zip(self.standardizer().scales()) {
                 if !value.is_nan() {
                     n_cells += 1;
-                    log_units += scale.ln();
+                    log_units += ln(*scale);
                 }
             }
         }
@@ -75,7 +76,7 @@ impl FittedModel {
 /// log (1/n Σ exp), where what is missing counts as density 0.
 fn log_mean_exp(logs: &[f64], n: usize) -> f64 {
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    top + (logs.iter().map(|log| (log - top).exp()).sum::<f64>() / n as f64).ln()
+    top + ln(logs.iter().map(|log| exp(log - top)).sum::<f64>() / n as f64)
 }
 
 #[cfg(test)]

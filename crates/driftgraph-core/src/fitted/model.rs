@@ -7,12 +7,12 @@ mod simulated;
 pub use bridge::{BridgeDescription, SeriesPlace};
 pub use linear::{KnownPath, LinearProcess};
 
-pub(crate) use bridge::BridgePart;
+pub(crate) use bridge::{BridgeMember, BridgePart};
 pub(crate) use simulated::SimulatedPart;
 
 use super::arrays::{ArraySource, NamedArray};
 use super::error::{FittedError, ModelError};
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln};
 use crate::train::bridge::combined_scores;
 use crate::train::fit::FitSummary;
 use crate::{EdgeScores, Fit, SeriesSet, Standardizer};
@@ -234,7 +234,7 @@ impl FittedModel {
         let ModelPart::Bridge(part) = &self.part else { return self.log_odds() };
         let logits = |all: Vec<Vec<f64>>| -> Vec<f64> {
             let mean = mean(all.iter().map(|one| &one[..]));
-            mean.iter().map(|p| (p / (1.0 - p)).ln()).collect()
+            mean.iter().map(|p| ln(p / (1.0 - p))).collect()
         };
         let members = part.members.iter();
         let instant: Option<Vec<_>> =

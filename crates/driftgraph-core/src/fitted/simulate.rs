@@ -221,7 +221,7 @@ impl FittedModel {
                 Ok(StartLaw::Normal(laws.collect()))
             }
             Start::Series { name, time } => {
-                let hidden = HiddenPaths::new(self, data, (START_SAMPLES, seed))?;
+                let hidden = HiddenPaths::new(self, data, START_SAMPLES, seed)?;
                 let series = hidden.find(name)?;
                 hidden.start_law(series, time.unwrap_or(hidden.times(series)[0]))
             }

@@ -21,7 +21,16 @@ fn probabilities<R: Real>(edge_logits: &[R], rules: &[EdgeRule]) -> impl Iterato
     })
 }
 
-/// Draws one graph: `graph` becomes 0 or 1, `slopes` the derivative of each entry by its logit.
+/// Room for one sampled graph.
+#[derive(Debug)]
+pub struct SampledGraph<'a, R> {
+    /// 0 or 1, `[source, target]`.
+    pub edges: &'a mut [R],
+    /// Derivative of each entry by its logit.
+    pub slopes: &'a mut [R],
+}
+
+/// Draws one graph.
 ///
 /// Hard Gumbel straight-through estimator (Jang et al. 2017, arXiv:1611.01144): the value is that
 /// of the arg-max, the derivative that of sigmoid((logit + noise) / temperature). `logistic` is the
@@ -31,7 +40,7 @@ pub fn sample_graph<R: Real>(
     rules: &[EdgeRule],
     logistic: &[R],
     temperature: f64,
-    (graph, slopes): (&mut [R], &mut [R]),
+    SampledGraph { edges, slopes }: SampledGraph<'_, R>,
 ) {
     let temperature = R::from_f64(temperature);
     for idx in 0..edge_logits.len() {
@@ -41,7 +50,7 @@ pub fn sample_graph<R: Real>(
             if argument > R::ZERO { R::ONE } else { R::ZERO },
             soft * (R::ONE - soft) / temperature,
         );
-        (graph[idx], slopes[idx]) = match rules[idx] {
+        (edges[idx], slopes[idx]) = match rules[idx] {
             EdgeRule::Free => free,
             EdgeRule::Forbidden => (R::ZERO, R::ZERO),
             EdgeRule::Required => (R::ONE, R::ZERO),
@@ -135,7 +144,13 @@ mod tests {
         prior.know(1, 0, 1.0).unwrap();
         let logits = [0.0, 50.0, -50.0, 0.0];
         let (mut graph, mut slopes) = ([9.0; 4], [9.0; 4]);
-        sample_graph(&logits, prior.rules(), &[0.1; 4], 0.25, (&mut graph, &mut slopes));
+        sample_graph(
+            &logits,
+            prior.rules(),
+            &[0.1; 4],
+            0.25,
+            SampledGraph { edges: &mut graph, slopes: &mut slopes },
+        );
         assert_eq!((graph[1], slopes[1], graph[2], slopes[2]), (0.0, 0.0, 1.0, 0.0));
         assert_eq!(edge_probabilities(&logits, prior.rules()), [0.5, 0.0, 1.0, 0.5]);
         let mut grads = [0.0; 4];
@@ -154,7 +169,13 @@ mod tests {
                 let logistic = [uniform.ln() - (-uniform).ln_1p()];
                 let (mut graph, mut slopes) = ([0.0], [0.0]);
                 let rules = [EdgeRule::Free];
-                sample_graph(&[logit], &rules, &logistic, 0.25, (&mut graph, &mut slopes));
+                sample_graph(
+                    &[logit],
+                    &rules,
+                    &logistic,
+                    0.25,
+                    SampledGraph { edges: &mut graph, slopes: &mut slopes },
+                );
                 graph[0]
             })
             .sum();

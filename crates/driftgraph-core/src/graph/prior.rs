@@ -1,6 +1,7 @@
 //! What is believed about edges before seeing data: sparsity, Eq. 7, and the user's knowledge.
 
 use crate::CoreError;
+use crate::numeric::real::{ln, ln_1p};
 
 /// Whether an edge is learned at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,7 +76,7 @@ impl EdgePrior {
         match probability {
             0.0 => self.rules[idx] = EdgeRule::Forbidden,
             1.0 => self.rules[idx] = EdgeRule::Required,
-            _ => self.log_odds[idx] += probability.ln() - (-probability).ln_1p(),
+            _ => self.log_odds[idx] += ln(probability) - ln_1p(-probability),
         }
         Ok(())
     }

@@ -65,14 +65,14 @@ impl Gru {
     ) -> Self {
         let init = Init::of_fan_in(n_hidden);
         Self {
-            weight_in: table.add(format!("{name}.weight_ih_l0"), (3 * n_hidden, n_in), init),
+            weight_in: table.add(format!("{name}.weight_ih_l0"), [3 * n_hidden, n_in], init),
             weight_hidden: table.add(
                 format!("{name}.weight_hh_l0"),
-                (3 * n_hidden, n_hidden),
+                [3 * n_hidden, n_hidden],
                 init,
             ),
-            bias_in: table.add(format!("{name}.bias_ih_l0"), (1, 3 * n_hidden), init),
-            bias_hidden: table.add(format!("{name}.bias_hh_l0"), (1, 3 * n_hidden), init),
+            bias_in: table.add(format!("{name}.bias_ih_l0"), [1, 3 * n_hidden], init),
+            bias_hidden: table.add(format!("{name}.bias_hh_l0"), [1, 3 * n_hidden], init),
         }
     }
 
@@ -96,7 +96,8 @@ impl Gru {
     /// Fills `trace.states` from the last time to the first; `input` is `[row, in]`.
     pub(crate) fn forward<R: Real>(
         &self,
-        (parameters, hidden_weight): (&[R], &[R]),
+        parameters: &[R],
+        hidden_weight: &[R],
         input: &[R],
         starts: RowStarts<'_>,
         trace: &mut GruTrace<R>,

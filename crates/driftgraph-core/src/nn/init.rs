@@ -34,8 +34,8 @@ mod tests {
     #[test]
     fn values_follow_their_law_and_depend_on_the_seed() {
         let mut table = ParameterTable::default();
-        let constant = table.add("constant", (1, 3), Init::Constant(0.5));
-        let uniform = table.add("uniform", (50, 40), Init::of_fan_in(16));
+        let constant = table.add("constant", [1, 3], Init::Constant(0.5));
+        let uniform = table.add("uniform", [50, 40], Init::of_fan_in(16));
         let values: Vec<f64> = initial_values(&table, 1);
         assert_eq!(constant.of(&values), [0.5; 3]);
         let uniform = uniform.of(&values);

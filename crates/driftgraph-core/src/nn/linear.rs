@@ -18,8 +18,8 @@ impl Linear {
     pub fn new(table: &mut ParameterTable, name: &str, n_in: usize, n_out: usize) -> Self {
         let init = Init::of_fan_in(n_in);
         Self {
-            weight: table.add(format!("{name}.weight"), (n_out, n_in), init),
-            bias: table.add(format!("{name}.bias"), (1, n_out), init),
+            weight: table.add(format!("{name}.weight"), [n_out, n_in], init),
+            bias: table.add(format!("{name}.bias"), [1, n_out], init),
         }
     }
 

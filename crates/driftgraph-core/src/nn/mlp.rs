@@ -60,15 +60,32 @@ impl<R: Real> MlpTrace<R> {
     }
 }
 
+/// Parameters, and what all rows of a step share of them.
+#[derive(Debug, Clone, Copy)]
+pub struct PreparedMlp<'a, R> {
+    pub(crate) parameters: &'a [R],
+    pub(crate) weights: &'a MlpWeights<R>,
+}
+
+/// Sizes of a net.
+#[derive(Debug, Clone, Copy)]
+pub struct MlpSizes {
+    /// Numbers of a state.
+    pub n_state: usize,
+    /// Numbers of a context.
+    pub n_context: usize,
+    /// Width of hidden layers.
+    pub n_hidden: usize,
+    /// Hidden layers.
+    pub n_hidden_layers: usize,
+    /// Outputs.
+    pub n_out: usize,
+}
+
 impl Mlp {
     /// Adds the layers `name.0`, `name.2`, ... to the table (odd numbers are the activations).
-    pub fn new(
-        table: &mut ParameterTable,
-        name: &str,
-        (n_state, n_context): (usize, usize),
-        (n_hidden, n_hidden_layers): (usize, usize),
-        n_out: usize,
-    ) -> Self {
+    pub fn new(table: &mut ParameterTable, name: &str, sizes: MlpSizes) -> Self {
+        let MlpSizes { n_state, n_context, n_hidden, n_hidden_layers, n_out } = sizes;
         let place = |idx: usize| format!("{name}.{}", 2 * idx);
         let first = Linear::new(table, &place(0), n_state + n_context, n_hidden);
         let inner = (1..n_hidden_layers)
@@ -111,7 +128,7 @@ impl Mlp {
     /// Outputs for rows `first_row..` of the trace, whose first layer holds the contexts' shares.
     pub fn forward<R: Real>(
         &self,
-        (parameters, weights): (&[R], &MlpWeights<R>),
+        PreparedMlp { parameters, weights }: PreparedMlp<'_, R>,
         states: &[R],
         trace: &mut MlpTrace<R>,
         first_row: usize,
@@ -209,12 +226,12 @@ impl Mlp {
     }
 
     fn state_weight<'a, R: Real>(&self, parameters: &'a [R]) -> View<'a, R> {
-        let shape = (self.n_hidden(), self.n_state);
+        let shape = [self.n_hidden(), self.n_state];
         View::strided(self.first.weight.of(parameters), shape, self.first.n_in())
     }
 
     fn context_weight<'a, R: Real>(&self, parameters: &'a [R]) -> View<'a, R> {
-        let shape = (self.n_hidden(), self.n_context);
+        let shape = [self.n_hidden(), self.n_context];
         let weight = &self.first.weight.of(parameters)[self.n_state..];
         View::strided(weight, shape, self.first.n_in())
     }

@@ -15,7 +15,7 @@ mod tests;
 mod trace;
 
 pub(crate) use frozen::{FrozenBuffers, FrozenNode, ParentLists};
-pub(crate) use sweep::{MessageBends, SweepWorkspace, SweptMessages, SweptNode};
+pub(crate) use sweep::{MessageBends, SweepWorkspace, SweptAdjoints, SweptMessages, SweptNode};
 pub(crate) use tangent::{NodeTangents, TangentRows};
 pub(crate) use trace::{NodeAdjoints, NodeTrace, Rows};
 
@@ -79,9 +79,9 @@ impl NodeFunction {
     pub fn new(table: &mut ParameterTable, name: &str, sizes: NodeSizes) -> Self {
         let NodeSizes { n_variables, embedding, width, edge_weights } = sizes;
         let embeddings =
-            table.add(format!("{name}.embeddings"), (n_variables, embedding), Init::Normal(0.01));
+            table.add(format!("{name}.embeddings"), [n_variables, embedding], Init::Normal(0.01));
         let edge_weights = edge_weights.then(|| {
-            let shape = (n_variables, n_variables);
+            let shape = [n_variables, n_variables];
             table.add(format!("{name}.edge_weights"), shape, Init::Constant(0.0))
         });
         let mut net = |part: &str, n_in: usize, n_out: usize| {
@@ -110,11 +110,11 @@ impl NodeFunction {
 
     /// Reserves scratch entries, once all parameters of the model have their places.
     pub fn reserve_scratch(&mut self, table: &mut ParameterTable) {
-        let shape = (self.sizes.n_variables, self.sizes.width);
+        let shape = [self.sizes.n_variables, self.sizes.width];
         self.message_columns = table.add_scratch(shape);
         self.message_offsets = table.add_scratch(shape);
         self.combine_offsets = table.add_scratch(shape);
-        self.message_second = table.add_scratch((self.sizes.width, self.sizes.width));
+        self.message_second = table.add_scratch([self.sizes.width, self.sizes.width]);
     }
 
     /// The same function for buffers that begin `offset` entries later.
@@ -173,7 +173,7 @@ impl NodeFunction {
             offsets.resize(d * width, R::ZERO);
             fill_rows(offsets, layer.bias.of(parameters));
             let weight = &layer.weight.of(parameters)[skipped..];
-            let weight = View::strided(weight, (width, e), layer.n_in());
+            let weight = View::strided(weight, [width, e], layer.n_in());
             add_product(offsets, width, embeddings, weight.t());
         }
         for (copy, layer) in [
@@ -265,7 +265,7 @@ impl NodeFunction {
     ) {
         let (d, e) = (self.sizes.n_variables, self.sizes.embedding);
         let width = rows.per_node * e;
-        let messages = messages.view((d, e), rows.per_node);
+        let messages = messages.view(self.sizes, rows.per_node);
         let aggregates = &mut trace.aggregates[rows.range(e)];
         product(aggregates, width, View::new(strengths, d, d).t(), messages);
     }

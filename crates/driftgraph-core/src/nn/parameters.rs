@@ -13,7 +13,10 @@ pub struct Slot {
 
 impl Slot {
     /// Number of entries.
-    #[expect(clippy::len_without_is_empty, reason = "a slot is never empty")]
+    #[cfg_attr(
+        feature = "testing",
+        expect(clippy::len_without_is_empty, reason = "a slot is never empty")
+    )]
     pub fn len(self) -> usize {
         self.rows * self.cols
     }
@@ -36,6 +39,13 @@ impl Slot {
 pub struct WithGradient<'a, R> {
     pub(crate) parameters: &'a [R],
     pub(crate) grads: &'a mut [R],
+}
+
+/// Values, and the buffer to which their adjoints are added.
+#[derive(Debug)]
+pub struct WithAdjoints<'a, R> {
+    pub(crate) values: &'a [R],
+    pub(crate) adjoints: &'a mut [R],
 }
 
 /// Initial values of one parameter.
@@ -77,12 +87,7 @@ pub struct ParameterTable {
 
 impl ParameterTable {
     /// Adds a parameter after all others.
-    pub fn add(
-        &mut self,
-        name: impl Into<String>,
-        (rows, cols): (usize, usize),
-        init: Init,
-    ) -> Slot {
+    pub fn add(&mut self, name: impl Into<String>, [rows, cols]: [usize; 2], init: Init) -> Slot {
         let name = name.into();
         debug_assert!(self.find(&name).is_none(), "parameter names are unique: {name}");
         debug_assert_eq!(self.scratch, 0, "parameters come before scratch entries");
@@ -95,7 +100,7 @@ impl ParameterTable {
     /// Adds entries behind the parameters that exist in gradient buffers only.
     ///
     /// Layers sum there what many rows share, and turn the sum into gradients once per step.
-    pub(crate) fn add_scratch(&mut self, (rows, cols): (usize, usize)) -> Slot {
+    pub(crate) fn add_scratch(&mut self, [rows, cols]: [usize; 2]) -> Slot {
         let slot = Slot { offset: self.len + self.scratch, rows, cols };
         self.scratch += slot.len();
         slot
@@ -130,9 +135,9 @@ mod tests {
     #[test]
     fn parameters_follow_each_other_and_scratch_comes_last() {
         let mut table = ParameterTable::default();
-        let first = table.add("a", (2, 3), Init::Constant(0.0));
-        let second = table.add("b", (1, 4), Init::Constant(0.0));
-        let scratch = table.add_scratch((5, 1));
+        let first = table.add("a", [2, 3], Init::Constant(0.0));
+        let second = table.add("b", [1, 4], Init::Constant(0.0));
+        let scratch = table.add_scratch([5, 1]);
         assert_eq!((first.offset, second.offset, scratch.offset), (0, 6, 10));
         assert_eq!((table.len(), table.gradient_len()), (10, 15));
         assert_eq!(table.find("b").map(|found| found.slot), Some(second));

@@ -38,12 +38,12 @@ impl<'a, R> View<'a, R> {
     /// `rows` x `cols`, row-major, at the start of `data`.
     #[inline]
     pub fn new(data: &'a [R], rows: usize, cols: usize) -> Self {
-        Self::strided(data, (rows, cols), cols)
+        Self::strided(data, [rows, cols], cols)
     }
 
     /// `rows` x `cols` whose rows start `row_stride` apart.
     #[inline]
-    pub(crate) fn strided(data: &'a [R], (rows, cols): (usize, usize), row_stride: usize) -> Self {
+    pub(crate) fn strided(data: &'a [R], [rows, cols]: [usize; 2], row_stride: usize) -> Self {
         Self { data, rows, cols, row_stride, col_stride: 1 }
     }
 
@@ -63,11 +63,12 @@ impl<'a, R> View<'a, R> {
     /// Number of entries of `data` that the matrix reaches.
     #[inline]
     fn reach(&self) -> usize {
-        reach((self.rows, self.cols), (self.row_stride, self.col_stride))
+        reach([self.rows, self.cols], [self.row_stride, self.col_stride])
     }
 }
 
-fn reach((rows, cols): (usize, usize), (row_stride, col_stride): (usize, usize)) -> usize {
+/// Entries of a slice up to the last of a matrix, whose strides are those of its rows and columns.
+fn reach([rows, cols]: [usize; 2], [row_stride, col_stride]: [usize; 2]) -> usize {
     if rows == 0 || cols == 0 { 0 } else { (rows - 1) * row_stride + (cols - 1) * col_stride + 1 }
 }
 
@@ -104,7 +105,7 @@ fn gemm<R: Real>(
     assert!(a.data.len() >= a.reach(), "the left factor lies inside its slice");
     assert!(b.data.len() >= b.reach(), "the right factor lies inside its slice");
     assert!(out_stride >= n, "rows of a product do not overlap");
-    assert!(out.len() >= reach((m, n), (out_stride, 1)), "the product fits into its slice");
+    assert!(out.len() >= reach([m, n], [out_stride, 1]), "the product fits into its slice");
     // SAFETY: the three matrices lie inside their slices, as asserted, and `out` is borrowed
     // mutably, so it cannot overlap the factors.
     unsafe {

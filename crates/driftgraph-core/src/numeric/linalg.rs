@@ -1,9 +1,41 @@
-//! Small dense linear algebra: determinant and inverse by elimination, Cholesky's factor.
+//! Small dense linear algebra: determinant and inverse, Cholesky's factor.
+//!
+//! Matrices of up to [`BLOCKED`] rows by plain loops, larger ones by faer.
 
-use crate::numeric::kernels::{View, add_product, add_scaled, product};
+use faer::linalg::solvers::DenseSolveCore;
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
+use faer::{MatMut, MatRef, Par, Side};
+
+use crate::numeric::kernels::{View, product};
+use crate::numeric::real::ln;
+
+/// Rows from which on blocked algorithms are faster than loops.
+///
+/// Measured with one thread, loops against faer: inverse 1.1 to 3.6 µs at 10 rows, 17 to 15 at 32, 63 to 43 at 50,
+/// 490 to 290 at 100, 43 to 9 ms at 300; factor and solution 0.7 to 0.9 µs, 9 to 4, 30 to 14, 240 to 89, 17 to 1.6 ms.
+const BLOCKED: usize = 32;
 
 /// log |det A| and the inverse of a square matrix, or `None` where it is singular.
 pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<f64>)> {
+    if n < BLOCKED { by_elimination(matrix, n) } else { by_blocks(matrix, n) }
+}
+
+/// The same by faer's factors with partial pivoting.
+fn by_blocks(matrix: &[f64], n: usize) -> Option<(f64, Vec<f64>)> {
+    let factors = MatRef::from_row_major_slice(matrix, n, n).partial_piv_lu();
+    let pivots = factors.U().diagonal().column_vector();
+    if !pivots.iter().all(|pivot| *pivot != 0.0 && pivot.is_finite()) {
+        return None;
+    }
+    let log_det = pivots.iter().map(|pivot| ln(pivot.abs())).sum();
+    let inverse = factors.inverse();
+    let rows = inverse.row_iter();
+    Some((log_det, rows.flat_map(|row| row.iter().copied()).collect()))
+}
+
+fn by_elimination(matrix: &[f64], n: usize) -> Option<(f64, Vec<f64>)> {
     let mut left = matrix.to_vec();
     let mut inverse = identity(n);
     let mut log_det = 0.0;
@@ -14,14 +46,14 @@ pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<
         if pivot == 0.0 || !pivot.is_finite() {
             return None;
         }
-        log_det += pivot.abs().ln();
+        log_det += ln(pivot.abs());
         swap_rows(&mut left, n, col, pivot_row);
         swap_rows(&mut inverse, n, col, pivot_row);
         for row in (0..n).filter(|&row| row != col) {
             let factor = left[row * n + col] / pivot;
             if factor != 0.0 {
-                subtract_row(&mut left, n, (row, col), factor);
-                subtract_row(&mut inverse, n, (row, col), factor);
+                subtract_row(&mut left, n, row, col, factor);
+                subtract_row(&mut inverse, n, row, col, factor);
             }
         }
     }
@@ -34,115 +66,81 @@ pub(crate) fn log_det_and_inverse(matrix: &[f64], n: usize) -> Option<(f64, Vec<
     Some((log_det, inverse))
 }
 
-/// Rows handled at once: within a block by plain loops, between blocks by matrix products.
-const BLOCK: usize = 24;
-
 /// The lower factor of a positive definite matrix, or `None` where it is not one.
 pub(crate) fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut factor = vec![0.0; n * n];
-    for row in 0..n {
-        factor[row * n..=row * n + row].copy_from_slice(&matrix[row * n..=row * n + row]);
-    }
-    for start in (0..n).step_by(BLOCK) {
-        let width = BLOCK.min(n - start);
-        // All rows from here on, less what earlier columns explain: A[start.., block] -= L[start.., ..start] L[block, ..start]'.
-        let (_, below) = factor.split_at_mut(start * n);
-        let earlier: Vec<f64> = (below.chunks_exact(n).take(width))
-            .flat_map(|row| row[..start].iter().map(|value| -value))
-            .collect();
-        let rows: Vec<f64> =
-            below.chunks_exact(n).flat_map(|row| row[..start].iter().copied()).collect();
-        let mut explained = vec![0.0; (n - start) * width];
-        let (rows, earlier) = (View::new(&rows, n - start, start), View::new(&earlier, width, start));
-        product_or_zero(&mut explained, width, rows, earlier.t());
-        for (row, explained) in below.chunks_exact_mut(n).zip(explained.chunks_exact(width)) {
-            row[start..start + width].iter_mut().zip(explained).for_each(|(a, b)| *a += b);
+    if n >= BLOCKED {
+        let blocked = MatRef::from_row_major_slice(matrix, n, n).llt(Side::Lower).ok()?;
+        for (col, values) in blocked.L().col_iter().enumerate() {
+            for row in col..n {
+                factor[row * n + col] = values[row];
+            }
         }
-        factor_block(below, n, start, width)?;
+        // A factor of what is not finite is no error there.
+        return factor.iter().all(|value| value.is_finite()).then_some(factor);
     }
     for row in 0..n {
-        factor[row * n + row + 1..(row + 1) * n].fill(0.0);
-    }
-    Some(factor)
-}
-
-/// Factors columns `start..start + width` of rows from `start` on, from which earlier columns were taken out.
-fn factor_block(rows: &mut [f64], n: usize, start: usize, width: usize) -> Option<()> {
-    for row in 0..rows.len() / n {
-        for col in 0..width.min(row + 1) {
-            let (above, here) = (&rows[col * n + start..], &rows[row * n + start..]);
-            let sum: f64 = above[..col].iter().zip(&here[..col]).map(|(a, b)| a * b).sum();
-            let rest = rows[row * n + start + col] - sum;
-            rows[row * n + start + col] = if row == col {
+        for col in 0..=row {
+            let (above, below) = (&factor[row * n..row * n + col], &factor[col * n..col * n + col]);
+            let sum: f64 = above.iter().zip(below).map(|(a, b)| a * b).sum();
+            let rest = matrix[row * n + col] - sum;
+            factor[row * n + col] = if row == col {
                 if !(rest > 0.0 && rest.is_finite()) {
                     return None;
                 }
                 rest.sqrt()
             } else {
-                rest / rows[col * n + start + col]
+                rest / factor[col * n + col]
             };
         }
     }
-    Some(())
+    Some(factor)
 }
 
 /// Solves L x = b in place for the rows of `columns`, stored `[n, n_columns]`.
 pub(crate) fn solve_lower(factor: &[f64], n: usize, columns: &mut [f64], n_columns: usize) {
-    for start in (0..n).step_by(BLOCK) {
-        let end = (start + BLOCK).min(n);
-        let (done, rest) = columns.split_at_mut(start * n_columns);
-        let here = &mut rest[..(end - start) * n_columns];
-        if start > 0 {
-            let negative: Vec<f64> = (start..end)
-                .flat_map(|row| factor[row * n..row * n + start].iter().map(|value| -value))
-                .collect();
-            let factors = (View::new(&negative, end - start, start), View::new(done, start, n_columns));
-            add_product(here, n_columns, factors.0, factors.1);
-        }
-        for row in 0..end - start {
-            let (done, rest) = here.split_at_mut(row * n_columns);
-            let line = &factor[(start + row) * n + start..];
-            for (earlier, weight) in done.chunks_exact(n_columns).zip(line) {
-                add_scaled(&mut rest[..n_columns], -weight, earlier);
+    if n.min(n_columns) >= BLOCKED {
+        let factor = MatRef::from_row_major_slice(factor, n, n);
+        let columns = MatMut::from_row_major_slice_mut(columns, n, n_columns);
+        return solve_lower_triangular_in_place(factor, columns, Par::Seq);
+    }
+    for row in 0..n {
+        let (done, rest) = columns.split_at_mut(row * n_columns);
+        let here = &mut rest[..n_columns];
+        for (col, earlier) in done.chunks_exact(n_columns).enumerate() {
+            let weight = factor[row * n + col];
+            for (here, earlier) in here.iter_mut().zip(earlier) {
+                *here -= weight * earlier;
             }
-            let pivot = line[row].recip();
-            rest[..n_columns].iter_mut().for_each(|value| *value *= pivot);
+        }
+        let pivot = factor[row * n + row];
+        for value in here {
+            *value /= pivot;
         }
     }
 }
 
 /// Solves L' x = b in place for the rows of `columns`, stored `[n, n_columns]`.
 pub(crate) fn solve_upper(factor: &[f64], n: usize, columns: &mut [f64], n_columns: usize) {
-    let starts: Vec<usize> = (0..n).step_by(BLOCK).collect();
-    for &start in starts.iter().rev() {
-        let end = (start + BLOCK).min(n);
-        let (rest, done) = columns.split_at_mut(end * n_columns);
-        let here = &mut rest[start * n_columns..];
-        if end < n {
-            // L[end.., block]' transposed into rows of the block.
-            let negative: Vec<f64> = (start..end)
-                .flat_map(|col| (end..n).map(move |row| -factor[row * n + col]))
-                .collect();
-            let factors = (View::new(&negative, end - start, n - end), View::new(done, n - end, n_columns));
-            add_product(here, n_columns, factors.0, factors.1);
-        }
-        for row in (0..end - start).rev() {
-            let (rest, done) = here.split_at_mut((row + 1) * n_columns);
-            let own = &mut rest[row * n_columns..];
-            for (idx, later) in done.chunks_exact(n_columns).enumerate() {
-                let weight = factor[(start + row + 1 + idx) * n + start + row];
-                add_scaled(own, -weight, later);
+    if n.min(n_columns) >= BLOCKED {
+        let factor = MatRef::from_row_major_slice(factor, n, n).transpose();
+        let columns = MatMut::from_row_major_slice_mut(columns, n, n_columns);
+        return solve_upper_triangular_in_place(factor, columns, Par::Seq);
+    }
+    for row in (0..n).rev() {
+        let (rest, done) = columns.split_at_mut((row + 1) * n_columns);
+        let here = &mut rest[row * n_columns..];
+        for (idx, later) in done.chunks_exact(n_columns).enumerate() {
+            let weight = factor[(row + 1 + idx) * n + row];
+            for (here, later) in here.iter_mut().zip(later) {
+                *here -= weight * later;
             }
-            let pivot = factor[(start + row) * (n + 1)].recip();
-            own.iter_mut().for_each(|value| *value *= pivot);
+        }
+        let pivot = factor[row * (n + 1)];
+        for value in here {
+            *value /= pivot;
         }
     }
-}
-
-/// A product whose inner size may be 0.
-fn product_or_zero(out: &mut [f64], stride: usize, a: View<'_, f64>, b: View<'_, f64>) {
-    out.fill(0.0);
-    add_product(out, stride, a, b);
 }
 
 /// A B for square matrices.
@@ -166,8 +164,8 @@ fn swap_rows(matrix: &mut [f64], n: usize, a: usize, b: usize) {
     }
 }
 
-/// `row -= factor * pivot row`, given as (row, pivot row).
-fn subtract_row(matrix: &mut [f64], n: usize, (row, pivot): (usize, usize), factor: f64) {
+/// `row -= factor * pivot row`.
+fn subtract_row(matrix: &mut [f64], n: usize, row: usize, pivot: usize, factor: f64) {
     let (low, high) = matrix.split_at_mut(row.max(pivot) * n);
     let (target, source) = if row < pivot {
         (&mut low[row * n..(row + 1) * n], &high[..n])
@@ -194,6 +192,43 @@ mod tests {
         assert!(log_det_and_inverse(&[1.0, 2.0, 2.0, 4.0], 2).is_none());
     }
 
+    /// A matrix near the identity, and its product with its transpose.
+    fn matrices(n: usize) -> (Vec<f64>, Vec<f64>) {
+        // Numbers without a pattern that elimination would find.
+        let number = |idx: usize| ((idx * idx * 7919 + 13 * idx) % 1009) as f64 / 1009.0 - 0.5;
+        let mut matrix: Vec<f64> = (0..n * n).map(|idx| number(idx) / (n as f64).sqrt()).collect();
+        (0..n).for_each(|idx| matrix[idx * (n + 1)] += 1.0);
+        let view = View::new(&matrix, n, n);
+        let positive = times(view, view.t(), n);
+        (matrix, positive)
+    }
+
+    #[test]
+    fn blocks_and_loops_agree_and_see_what_is_singular() {
+        for n in [BLOCKED, 45, 100] {
+            let (mut matrix, positive) = matrices(n);
+            let (loops, blocks) =
+                (by_elimination(&matrix, n).unwrap(), by_blocks(&matrix, n).unwrap());
+            // Sums of up to 100 numbers of order 1, twice over.
+            assert!((loops.0 - blocks.0).abs() < 1e-12, "{n}");
+            assert!(loops.1.iter().zip(&blocks.1).all(|(a, b)| (a - b).abs() < 1e-13), "{n}");
+            let factor = cholesky(&positive, n).unwrap();
+            let again = times(View::new(&factor, n, n), View::new(&factor, n, n).t(), n);
+            assert!(again.iter().zip(&positive).all(|(a, b)| (a - b).abs() < 1e-13), "{n}");
+            // L x = L has the identity as its solution.
+            let mut columns = factor.clone();
+            solve_lower(&factor, n, &mut columns, n);
+            assert!(columns.iter().zip(identity(n)).all(|(a, b)| (a - b).abs() < 1e-13), "{n}");
+            let (first, rest) = matrix.split_at_mut(n);
+            rest[..n].copy_from_slice(first);
+            assert!(log_det_and_inverse(&matrix, n).is_none_or(|(log_det, _)| log_det < -25.0));
+            matrix[0] = f64::NAN;
+            assert!(log_det_and_inverse(&matrix, n).is_none() && cholesky(&matrix, n).is_none());
+            let negative: Vec<f64> = positive.iter().map(|value| -value).collect();
+            assert!(cholesky(&negative, n).is_none());
+        }
+    }
+
     #[test]
     fn cholesky_by_hand_and_its_solution() {
         // [4 2; 2 5] = L L^T with L = [2 0; 1 2]; L x = (2, 5) has x = (1, 2).
@@ -207,28 +242,5 @@ mod tests {
         let mut columns = [4.0, 4.0];
         solve_upper(&factor, 2, &mut columns, 1);
         assert_eq!(columns, [1.0, 2.0]);
-    }
-
-    #[test]
-    fn blocks_change_nothing() {
-        // Larger than two blocks: A = M M' + n I with numbers between -1/2 and 1/2.
-        let n = 2 * BLOCK + 7;
-        let number = |idx: usize| ((idx * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5;
-        let plain: Vec<f64> = (0..n * n).map(number).collect();
-        let mut matrix = times(View::new(&plain, n, n), View::new(&plain, n, n).t(), n);
-        (0..n).for_each(|idx| matrix[idx * (n + 1)] += n as f64);
-        let factor = cholesky(&matrix, n).unwrap();
-        let again = times(View::new(&factor, n, n), View::new(&factor, n, n).t(), n);
-        let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-10);
-        // Entries of order n: a few hundred roundings each.
-        assert!(close(&again, &matrix));
-        let wanted: Vec<f64> = (0..n * 3).map(number).collect();
-        let mut columns = vec![0.0; n * 3];
-        product(&mut columns, 3, View::new(&matrix, n, n), View::new(&wanted, n, 3));
-        solve_lower(&factor, n, &mut columns, 3);
-        solve_upper(&factor, n, &mut columns, 3);
-        assert!(close(&columns, &wanted));
-        matrix[(n - 1) * (n + 1)] = -1.0;
-        assert!(cholesky(&matrix, n).is_none());
     }
 }

@@ -1,6 +1,10 @@
 //! Special functions of the closed forms: digamma, log beta, and moments of normal numbers.
 
+use crate::numeric::real::{exp, ln};
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
+
+/// ln(2 π).
+pub(crate) const LN_TAU: f64 = 1.837_877_066_409_345_3;
 
 /// The derivative of the logarithm of the gamma function, for x > 0.
 pub(crate) fn digamma(x: f64) -> f64 {
@@ -16,7 +20,7 @@ pub(crate) fn digamma(x: f64) -> f64 {
     for coefficient in [1.0 / 132.0, -1.0 / 240.0, 1.0 / 252.0, -1.0 / 120.0, 1.0 / 12.0] {
         series = coefficient + square * series;
     }
-    shift + x.ln() - 0.5 / x - series * square
+    shift + ln(x) - 0.5 / x - series * square
 }
 
 /// The logarithm of the beta function.
@@ -40,7 +44,7 @@ pub(crate) struct MeanMagnitude {
 /// E|X| = s sqrt(2/pi) exp(-m²/2s²) + m erf(m / (s sqrt 2)) for X ~ N(m, s²), s > 0.
 pub(crate) fn mean_magnitude(mean: f64, deviation: f64) -> MeanMagnitude {
     let ratio = mean / deviation;
-    let density = (2.0 / PI).sqrt() * (-0.5 * ratio * ratio).exp();
+    let density = (2.0 / PI).sqrt() * exp(-0.5 * ratio * ratio);
     let sign = libm::erf(ratio * FRAC_1_SQRT_2);
     // The derivatives of the two exponentials cancel: what is left is erf and the density.
     MeanMagnitude { value: deviation * density + mean * sign, by_mean: sign, by_deviation: density }

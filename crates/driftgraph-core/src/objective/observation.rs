@@ -1,6 +1,7 @@
 //! Observation noise, Eq. 10 (eq: observation likelihood): x = z + noise at the observed cells.
 
 use crate::numeric::real::Real;
+use crate::numeric::special::LN_TAU;
 
 /// The law of the observation noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -54,7 +55,7 @@ impl ObservationNoise {
                 }
             }
             Self::Gaussian => {
-                let half_log_tau = R::from_f64(0.5 * std::f64::consts::TAU.ln());
+                let half_log_tau = R::from_f64(0.5 * LN_TAU);
                 let square = residual * residual;
                 LogDensity {
                     value: -R::from_f64(0.5) * square - log_scale - half_log_tau,

@@ -25,6 +25,7 @@ pub mod structure;
 mod summary;
 pub mod transition;
 
+use crate::numeric::real::{exp, ln};
 use batch::LocalValues;
 use layout::{BridgeLayout, SeriesRows};
 
@@ -71,9 +72,10 @@ impl BridgePosterior {
                     values.means[at(rows.first_point)] = smoothed.mean;
                     // Series that share spread rows have the same deviations: any may write them.
                     let spread = at(rows.first_spread);
-                    values.log_deviations[spread] = smoothed.deviation.max(1e-6).ln();
+                    values.log_deviations[spread] = ln(smoothed.deviation.max(1e-6));
                     let (low, high) = CORRELATION_RANGE;
-                    values.correlations[spread] = smoothed.correlation.clamp(low, high).atanh();
+                    values.correlations[spread] =
+                        libm::atanh(smoothed.correlation.clamp(low, high));
                 }
             }
         }
@@ -90,7 +92,7 @@ impl BridgePosterior {
     pub fn deviations(&self, rows: &SeriesRows) -> Vec<f64> {
         let n_variables = self.layout.n_variables();
         let logs = &self.values.log_deviations[rows.first_spread * n_variables..];
-        logs[..rows.n_points * n_variables].iter().map(|log| log.exp()).collect()
+        logs[..rows.n_points * n_variables].iter().map(|&log| exp(log)).collect()
     }
 }
 

@@ -5,8 +5,9 @@ mod backward;
 use super::plan::PlannedSeries;
 use super::simulated::{SharedWeights, SimulatedPosterior};
 use super::workspace::ChunkWorkspace;
-use crate::graph::posterior::sample_graph;
+use crate::graph::posterior::{SampledGraph, sample_graph};
 use crate::graph::prior::EdgeRule;
+use crate::nn::mlp::PreparedMlp;
 use crate::nn::node_function::{Rows, TangentRows};
 use crate::numeric::real::Real;
 use crate::objective::elbo::ElboTerms;
@@ -106,8 +107,9 @@ impl<R: Real> Chunk<'_, R> {
             self.draws.graph(series, noise);
             let graph = &mut work.graphs[range.clone()];
             let slopes = &mut work.graph_slopes[range.clone()];
+            let out = SampledGraph { edges: &mut *graph, slopes };
             let temperature = model.architecture.temperature;
-            sample_graph(edge_logits, prior.rules(), noise, temperature, (graph, slopes));
+            sample_graph(edge_logits, prior.rules(), noise, temperature, out);
             for (idx, &present) in graph.iter().enumerate() {
                 if prior.rules()[idx] == EdgeRule::Free {
                     sums.sampled_sparsity -= prior.log_odds()[idx] * present.to_f64();
@@ -138,8 +140,8 @@ impl<R: Real> Chunk<'_, R> {
             }
         }
         let graphs = &work.graphs[..self.series.len() * d * d];
-        let pair = (self.parameters, &self.shared.encoder[..]);
-        model.encoder.forward(pair, graphs, &layout.observation_starts, trace);
+        let (weight, starts) = (&self.shared.encoder, &layout.observation_starts);
+        model.encoder.forward(self.parameters, weight, graphs, starts, trace);
         let len = layout.n_observation_rows() * model.drift.n_hidden();
         let share = &mut work.context_share[..len];
         model.drift.context_share(self.parameters, &trace.contexts, share);
@@ -222,7 +224,7 @@ impl<R: Real> Chunk<'_, R> {
         }
         let steps = layout.step_starts[step] * d..layout.step_starts[step + 1] * d;
         self.model.drift.forward(
-            (self.parameters, &self.shared.posterior_drift),
+            PreparedMlp { parameters: self.parameters, weights: &self.shared.posterior_drift },
             &work.step_states[steps.clone()],
             &mut work.drift_trace,
             layout.step_starts[step],

@@ -1,8 +1,8 @@
 //! The random numbers of a training step, addressed by seed, step and series.
 
 use super::chunk::PathDraws;
-use crate::numeric::real::Real;
-use crate::random::{Purpose, RandomStream};
+use crate::numeric::real::{Real, ln, ln_1p};
+use crate::random::{Purpose, RandomStream, TO_UNIT};
 
 /// Noise of one step; any step can be asked for at any time, so a fit resumes exactly.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +43,8 @@ impl<R: Real> PathDraws<R> for StepDraws {
         let mut random = self.stream(Purpose::Graph, series, out.len());
         for out in out {
             // Half a place up, so that the number is never 0 and its logarithm finite.
-            let uniform = random.uniform() + (-54.0_f64).exp2();
-            *out = R::from_f64(uniform.ln() - (-uniform).ln_1p());
+            let uniform = random.uniform() + 0.5 * TO_UNIT;
+            *out = R::from_f64(ln(uniform) - ln_1p(-uniform));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::nn::gru::{Gru, GruTrace, RowStarts};
 use crate::nn::linear::Linear;
-use crate::nn::parameters::{ParameterTable, WithGradient};
+use crate::nn::parameters::{ParameterTable, WithAdjoints, WithGradient};
 use crate::numeric::kernels::{View, add_column_sums, add_into, add_product, fill_rows, product};
 use crate::numeric::real::Real;
 
@@ -51,13 +51,23 @@ impl<R: Real> EncoderTrace<R> {
     }
 }
 
+/// Sizes of an encoder.
+#[derive(Debug, Clone, Copy)]
+pub struct EncoderSizes {
+    /// Inputs per observation.
+    pub n_inputs: usize,
+    /// Variables, whose pairs are the edges of a graph.
+    pub n_variables: usize,
+    /// Size of the GRU's state.
+    pub n_hidden: usize,
+    /// Size of a context.
+    pub n_context: usize,
+}
+
 impl Encoder {
     /// Adds the encoder's parameters to the table.
-    pub fn new(
-        table: &mut ParameterTable,
-        (n_inputs, n_variables): (usize, usize),
-        (n_hidden, n_context): (usize, usize),
-    ) -> Self {
+    pub fn new(table: &mut ParameterTable, sizes: EncoderSizes) -> Self {
+        let EncoderSizes { n_inputs, n_variables, n_hidden, n_context } = sizes;
         let n_pairs = n_variables * n_variables;
         let gru = Gru::new(table, "encoder.gru", n_inputs, n_hidden);
         let linear = Linear::new(table, "encoder.linear", n_hidden + n_pairs, n_context);
@@ -82,12 +92,13 @@ impl Encoder {
     /// Fills the trace's contexts; `graphs` is `[series, source x target]`.
     pub fn forward<R: Real>(
         &self,
-        (parameters, hidden_weight): (&[R], &[R]),
+        parameters: &[R],
+        hidden_weight: &[R],
         graphs: &[R],
         starts: RowStarts<'_>,
         trace: &mut EncoderTrace<R>,
     ) {
-        self.gru.forward((parameters, hidden_weight), &trace.inputs, starts, &mut trace.gru);
+        self.gru.forward(parameters, hidden_weight, &trace.inputs, starts, &mut trace.gru);
         let (n_rows, c) = (starts[starts.len() - 1], self.n_context());
         let n_series = graphs.len() / self.n_pairs;
         let share = &mut trace.graph_share[..n_series * c];
@@ -107,7 +118,7 @@ impl Encoder {
     pub fn backward<R: Real>(
         &self,
         WithGradient { parameters, grads }: WithGradient<'_, R>,
-        (graphs, grad_graphs): (&[R], &mut [R]),
+        WithAdjoints { values: graphs, adjoints: grad_graphs }: WithAdjoints<'_, R>,
         starts: RowStarts<'_>,
         trace: &mut EncoderTrace<R>,
     ) {
@@ -140,12 +151,12 @@ impl Encoder {
     }
 
     fn hidden_weight<'a, R: Real>(&self, parameters: &'a [R]) -> View<'a, R> {
-        let shape = (self.n_context(), self.gru.n_hidden());
+        let shape = [self.n_context(), self.gru.n_hidden()];
         View::strided(self.linear.weight.of(parameters), shape, self.linear.n_in())
     }
 
     fn graph_weight<'a, R: Real>(&self, parameters: &'a [R]) -> View<'a, R> {
         let weight = &self.linear.weight.of(parameters)[self.gru.n_hidden()..];
-        View::strided(weight, (self.n_context(), self.n_pairs), self.linear.n_in())
+        View::strided(weight, [self.n_context(), self.n_pairs], self.linear.n_in())
     }
 }

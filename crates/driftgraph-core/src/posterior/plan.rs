@@ -1,7 +1,7 @@
 //! A series made ready for training: solver steps, where observations are read, encoder inputs.
 
 use crate::data::grid::TimeGrid;
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln_1p};
 use crate::{CoreError, ObservedSeries};
 
 /// Where the solver's steps lie.
@@ -145,7 +145,7 @@ fn encoder_inputs<R: Real>(series: &ObservedSeries, input: EncoderInput) -> Vec<
         if input == EncoderInput::ValuesMaskGap {
             inputs.extend(values.iter().map(|value| f64::from(u8::from(!value.is_nan()))));
             let gap = times.get(row + 1).map_or(0.0, |next| next - time);
-            inputs.push(gap.ln_1p());
+            inputs.push(ln_1p(gap));
         }
     }
     inputs.into_iter().map(R::from_f64).collect()

@@ -3,15 +3,15 @@
 //! Encoder contexts give the initial state's law and drive the posterior drift; the path is an
 //! Euler-Maruyama (or Milstein) solution with the prior's diffusion. `chunk.rs` runs it forwards and backwards.
 
-use super::encoder::Encoder;
+use super::encoder::{Encoder, EncoderSizes};
 use super::plan::EncoderInput;
 use crate::graph::posterior::{edge_probabilities, expected_edges};
 use crate::graph::prior::EdgePrior;
 use crate::nn::linear::Linear;
-use crate::nn::mlp::{Mlp, MlpWeights};
+use crate::nn::mlp::{Mlp, MlpSizes, MlpWeights};
 use crate::nn::node_function::{MessageBends, NodeWeights};
 use crate::nn::parameters::{Init, ParameterTable, Slot};
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln};
 use crate::objective::observation::ObservationNoise;
 use crate::process::prior::{NodeVariant, PriorProcess};
 use crate::process::solver::Scheme;
@@ -111,21 +111,31 @@ impl SimulatedPosterior {
         let d = architecture.n_variables;
         let (hidden, context) = (architecture.hidden_size, architecture.context_size);
         let mut table = ParameterTable::default();
-        let edge_logits = table.add("edge_logits", (d, d), Init::Constant(0.0));
+        let edge_logits = table.add("edge_logits", [d, d], Init::Constant(0.0));
         let initial_prior = ["mean", "log_scale"]
-            .map(|part| table.add(format!("initial_prior.{part}"), (1, d), Init::Constant(0.0)));
+            .map(|part| table.add(format!("initial_prior.{part}"), [1, d], Init::Constant(0.0)));
         let initial_state = ["mean", "log_scale"]
             .map(|part| Linear::new(&mut table, &format!("initial_state.{part}"), context, d));
-        let (variant, width) = (architecture.node_variant, architecture.node_width);
+        let variant = architecture.node_variant;
+        let width = architecture.node_width;
         let embedding = architecture.embedding_size;
-        let mut process = PriorProcess::new(&mut table, variant, (d, embedding), width);
-        let layers = (hidden, architecture.posterior_layers);
-        let drift = Mlp::new(&mut table, "posterior_drift", (d, context), layers, d);
+        let mut process = PriorProcess::new(&mut table, variant, d, embedding, width);
+        let sizes = MlpSizes {
+            n_state: d,
+            n_context: context,
+            n_hidden: hidden,
+            n_hidden_layers: architecture.posterior_layers,
+            n_out: d,
+        };
+        let drift = Mlp::new(&mut table, "posterior_drift", sizes);
         let n_inputs = architecture.encoder_input.n_inputs(d);
-        let encoder = Encoder::new(&mut table, (n_inputs, d), (hidden, context));
+        let encoder = Encoder::new(
+            &mut table,
+            EncoderSizes { n_inputs, n_variables: d, n_hidden: hidden, n_context: context },
+        );
         let noise_log_scales = architecture.learn_noise_scale.then(|| {
-            let start = Init::Constant(architecture.noise_scale.ln());
-            table.add("noise_log_scales", (1, d), start)
+            let start = Init::Constant(ln(architecture.noise_scale));
+            table.add("noise_log_scales", [1, d], start)
         });
         process.reserve_scratch(&mut table);
         Self {
@@ -152,7 +162,7 @@ impl SimulatedPosterior {
         if let Some(slot) = self.noise_log_scales {
             shared.noise_log_scales.extend_from_slice(slot.of(parameters));
         } else {
-            let log_scale = R::from_f64(self.architecture.noise_scale.ln());
+            let log_scale = R::from_f64(ln(self.architecture.noise_scale));
             shared.noise_log_scales.resize(self.architecture.n_variables, log_scale);
         }
     }

@@ -46,7 +46,8 @@ impl PriorProcess {
     pub fn new(
         table: &mut ParameterTable,
         variant: NodeVariant,
-        (n_variables, embedding): (usize, usize),
+        n_variables: usize,
+        embedding: usize,
         width: Option<usize>,
     ) -> Self {
         let sizes = NodeSizes {
@@ -134,8 +135,16 @@ impl PriorProcess {
 pub struct LearnedProcess {
     process: PriorProcess,
     parameters: Vec<f64>,
-    drift: (NodeWeights<f64>, Vec<f64>),
-    diffusion: (NodeWeights<f64>, Vec<f64>),
+    drift: Prepared,
+    diffusion: Prepared,
+}
+
+/// One node function under the graph.
+#[derive(Debug, Clone)]
+struct Prepared {
+    weights: NodeWeights<f64>,
+    /// Of edges, `[source, target]`.
+    strengths: Vec<f64>,
 }
 
 impl LearnedProcess {
@@ -152,7 +161,7 @@ impl LearnedProcess {
             let (mut weights, mut strengths) = (NodeWeights::default(), graph.to_vec());
             function.prepare(&parameters, &mut weights);
             function.edge_strengths(&parameters, graph, &mut strengths);
-            (weights, strengths)
+            Prepared { weights, strengths }
         };
         let drift = prepared(&process.drift, graph);
         let diffusion = prepared(&process.diffusion, &diffusion_graph);
@@ -163,9 +172,10 @@ impl LearnedProcess {
     fn trace(
         &self,
         function: &NodeFunction,
-        (weights, strengths): &(NodeWeights<f64>, Vec<f64>),
+        prepared: &Prepared,
         state: &[f64],
     ) -> (NodeTrace<f64>, Rows) {
+        let Prepared { weights, strengths } = prepared;
         let rows = Rows { first: 0, n: state.len(), per_node: 1 };
         let mut trace = NodeTrace::default();
         trace.resize(function, rows.n);
@@ -197,7 +207,7 @@ impl DiagonalSde for LearnedProcess {
         let (trace, rows) = self.trace(function, &self.diffusion, state);
         let mut diffusion = trace.outputs.clone();
         self.process.activate_diffusion(&mut diffusion);
-        let (weights, strengths) = &self.diffusion;
+        let Prepared { weights, strengths } = &self.diffusion;
         let block = TangentRows { trace: &trace, rows, strengths };
         let mut tangents = NodeTangents::default();
         tangents.resize(function, rows.n);

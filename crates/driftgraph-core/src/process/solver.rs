@@ -36,7 +36,8 @@ impl Scheme {
     pub fn step(
         self,
         sde: &(impl DiagonalSde + ?Sized),
-        (time, dt): (f64, f64),
+        time: f64,
+        dt: f64,
         dw: &[f64],
         state: &mut [f64],
         work: &mut StepBuffers,
@@ -108,7 +109,7 @@ pub fn integrate(
         for step_idx in walked..observation_idx {
             let (time, dt) = (grid.times()[step_idx], grid.step(step_idx));
             fill_increments(step_idx, dt, &mut dw);
-            scheme.step(sde, (time, dt), &dw, &mut state, &mut work);
+            scheme.step(sde, time, dt, &dw, &mut state, &mut work);
             if !state.iter().all(|value| value.is_finite()) {
                 return Err(CoreError::PathNotFinite { time: time + dt });
             }

@@ -50,8 +50,8 @@ impl Adam {
     ) {
         state.n_steps += 1;
         let n_steps = state.n_steps as f64;
-        let rate = R::from_f64(learning_rate / (1.0 - self.beta_1.powf(n_steps)));
-        let root = R::from_f64((1.0 - self.beta_2.powf(n_steps)).sqrt());
+        let rate = R::from_f64(learning_rate / (1.0 - libm::pow(self.beta_1, n_steps)));
+        let root = R::from_f64((1.0 - libm::pow(self.beta_2, n_steps)).sqrt());
         let (keep_1, keep_2) = (R::from_f64(self.beta_1), R::from_f64(self.beta_2));
         let (take_1, take_2) = (R::from_f64(1.0 - self.beta_1), R::from_f64(1.0 - self.beta_2));
         let epsilon = R::from_f64(self.epsilon);

@@ -7,6 +7,7 @@ use super::time::TimeScaling;
 use super::trainer::{Trainer, architecture, edge_scores};
 use crate::graph::posterior::edge_probabilities;
 use crate::nn::parameters::ParameterTable;
+use crate::numeric::real::exp;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::simulated::SimulatedPosterior;
 use crate::process::prior::LearnedProcess;
@@ -217,7 +218,7 @@ impl Fit {
     pub fn noise_scales(&self) -> Vec<f64> {
         let learned = self.model.noise_log_scales.map(|slot| slot.of(&self.parameters));
         match learned {
-            Some(logs) => logs.iter().map(|&log| f64::from(log).exp()).collect(),
+            Some(logs) => logs.iter().map(|&log| exp(f64::from(log))).collect(),
             None => vec![self.settings.noise_scale; self.variables.len()],
         }
     }
@@ -226,7 +227,7 @@ impl Fit {
     pub fn initial_state_prior(&self) -> Vec<(f64, f64)> {
         let [means, log_scales] = self.model.initial_prior.map(|slot| slot.of(&self.parameters));
         let pairs = means.iter().zip(log_scales);
-        pairs.map(|(&mean, &log)| (f64::from(mean), f64::from(log).exp())).collect()
+        pairs.map(|(&mean, &log)| (f64::from(mean), exp(f64::from(log)))).collect()
     }
 
     /// Graph number `draw` of the posterior under `seed`.

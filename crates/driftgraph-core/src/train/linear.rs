@@ -5,6 +5,7 @@
 
 mod edges;
 
+use crate::numeric::real::ln;
 use std::ops::ControlFlow;
 
 use rayon::prelude::*;
@@ -374,10 +375,10 @@ impl LinearFit<'_> {
             deviations: matrix(&|idx| effects.variances[idx].sqrt()),
             slabs: [effects.slabs.others, effects.slabs.own],
             offsets: row(&|idx| dynamics.effects[idx * (d + 1) + d]),
-            log_diffusions: row(&|idx| 0.5 * dynamics.variances[idx].ln()),
-            log_noise: row(&|idx| 0.5 * (dynamics.noise[idx] / unit_variance).ln()),
+            log_diffusions: row(&|idx| 0.5 * ln(dynamics.variances[idx])),
+            log_noise: row(&|idx| 0.5 * ln(dynamics.noise[idx] / unit_variance)),
             initial_means: row(&|idx| dynamics.initial_means[idx]),
-            initial_log_deviations: row(&|idx| 0.5 * dynamics.initial_variances[idx].ln()),
+            initial_log_deviations: row(&|idx| 0.5 * ln(dynamics.initial_variances[idx])),
             paths: self.path_values(layout),
         }
     }
@@ -401,13 +402,13 @@ impl LinearFit<'_> {
                 for (idx, &variable) in grid.variables().iter().enumerate() {
                     let variance = self.paths.variances[spread + idx].max(f64::MIN_POSITIVE);
                     values.means[to + variable] = self.paths.means[from + idx];
-                    values.log_deviations[to_spread + variable] = 0.5 * variance.ln();
+                    values.log_deviations[to_spread + variable] = 0.5 * ln(variance);
                     if point + 1 < own.n_points {
                         let next = self.paths.variances[spread + d + idx].max(f64::MIN_POSITIVE);
                         let shared = self.paths.neighbours[spread + idx];
                         let correlation = shared / (variance * next).sqrt();
                         values.correlations[to_spread + variable] =
-                            correlation.clamp(-LARGEST, LARGEST).atanh();
+                            libm::atanh(correlation.clamp(-LARGEST, LARGEST));
                     }
                 }
             }

@@ -40,7 +40,8 @@ pub fn predicted_bytes(
     let n_lanes = batch_len.div_ceil(n_series).min(MAX_LANES);
     // Now and at the last good step, each with two moments; the gradient twice; one gradient per lane.
     let parameters = (8 + n_lanes) * model.table.gradient_len() * SINGLE;
-    let chunks = n_lanes.min(n_threads.max(1)) * chunk_bytes(&model, n_series, longest);
+    let chunks =
+        n_lanes.min(n_threads.max(1)) * chunk_bytes(&model, n_series, longest.0, longest.1);
     // The data themselves, and a standardised copy while the series are planned.
     let data_bytes = 2 * n_rows * (data.n_variables() + 1) * size_of::<f64>();
     Ok((data_bytes + planned + parameters + chunks) as u64)
@@ -50,7 +51,8 @@ pub fn predicted_bytes(
 fn chunk_bytes(
     model: &SimulatedPosterior,
     n_series: usize,
-    (n_steps, n_observations): (usize, usize),
+    n_steps: usize,
+    n_observations: usize,
 ) -> usize {
     let d = model.architecture.n_variables;
     let sizes = model.process.drift.sizes();

@@ -136,7 +136,7 @@ pub fn fit_ensemble(
             let seed = settings.seed.wrapping_add(number as u64);
             let settings = BridgeSettings { seed, ..settings.clone() }.check()?;
             let part = Part::Member { number, n_members };
-            let trained = train(task, settings, (part, Extent::Chains), progress)?;
+            let trained = train(task, settings, part, Extent::Chains, progress)?;
             if trained.ended_by_itself() {
                 progress.keep(&part.to_string(), &trained.kept());
             }
@@ -177,7 +177,7 @@ pub fn select(
         tried.push(BridgeSettings { instantaneous: true, ..base });
     }
     let all = folds.n_folds();
-    let mut candidates = evaluate((&folds, all), task.knowledge, &tried, progress)?;
+    let mut candidates = evaluate(&folds, all, task.knowledge, &tried, progress)?;
     let mut chosen = settings.compare(&mut candidates, 0);
     let winner = &candidates[chosen].settings;
     // Node functions go with Gaussian innovations only.
@@ -185,7 +185,7 @@ pub fn select(
     if plan.neural && winner.drift == DriftParts::Linear && gaussian {
         let neural = BridgeSettings { drift: DriftParts::LinearAndNeural, ..winner.clone() };
         let some = settings.n_costly_folds.clamp(1, all);
-        candidates.extend(evaluate((&folds, some), task.knowledge, &[neural], progress)?);
+        candidates.extend(evaluate(&folds, some, task.knowledge, &[neural], progress)?);
         chosen = settings.compare(&mut candidates, chosen);
     }
     let (unit, skipped) = (Some(folds.unit()), plan.skipped);
@@ -299,7 +299,8 @@ fn name_of(settings: &BridgeSettings) -> String {
 
 /// Fits every candidate without each of the first folds, in parallel, and predicts the fold.
 fn evaluate(
-    (folds, n_folds): (&Folds, usize),
+    folds: &Folds,
+    n_folds: usize,
     knowledge: &EdgePrior,
     tried: &[BridgeSettings],
     progress: &dyn Progress,
@@ -364,7 +365,7 @@ fn predict_fold(
     let (train_data, held_out) = folds.split(fold)?;
     let n_units = held_out.n_series();
     let task = Task { data: &train_data, knowledge };
-    let trained = train(task, settings.clone().check()?, (part, Extent::Ascent), progress)?;
+    let trained = train(task, settings.clone().check()?, part, Extent::Ascent, progress)?;
     let (trainer, stop) = (&trained.trainer, trained.stop);
     let mut log_likelihoods = vec![None; n_units];
     let standardised = trainer.standardizer().apply(&held_out);
@@ -421,19 +422,20 @@ impl Trained {
 fn train(
     Task { data, knowledge }: Task<'_>,
     settings: CheckedBridgeSettings,
-    (part, extent): (Part<'_>, Extent),
+    part: Part<'_>,
+    extent: Extent,
     progress: &dyn Progress,
 ) -> Result<Trained, BridgeError> {
     if settings.get().is_closed_form() {
         let trainer = BridgeTrainer::new(data, knowledge, settings)?;
-        return train_linear(Task { data, knowledge }, trainer, (part, extent), progress);
+        return train_linear(Task { data, knowledge }, trainer, part, extent, progress);
     }
     let mut trainer = match find(progress, &part.to_string(), &state_key(settings.get())) {
         Some(state) => BridgeTrainer::resume(data, knowledge, settings, state)?,
         None => {
             let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
             if trainer.settings().get().starts_linear() {
-                start_from_ascent(Task { data, knowledge }, &mut trainer, (part, progress))?;
+                start_from_ascent(Task { data, knowledge }, &mut trainer, part, progress)?;
             }
             trainer
         }
@@ -449,7 +451,8 @@ fn train(
 fn train_linear(
     Task { data, knowledge }: Task<'_>,
     mut trainer: BridgeTrainer,
-    (part, extent): (Part<'_>, Extent),
+    part: Part<'_>,
+    extent: Extent,
     progress: &dyn Progress,
 ) -> Result<Trained, BridgeError> {
     let linear = trainer.linear_task(data, knowledge)?;
@@ -475,7 +478,8 @@ fn train_linear(
 fn start_from_ascent(
     Task { data, knowledge }: Task<'_>,
     trainer: &mut BridgeTrainer,
-    (part, progress): (Part<'_>, &dyn Progress),
+    part: Part<'_>,
+    progress: &dyn Progress,
 ) -> Result<(), BridgeError> {
     let linear = trainer.linear_task(data, knowledge)?;
     // Steps of the start are not steps of the fit: only the wish to stop is passed on.

@@ -1,8 +1,9 @@
 //! Mean partial derivatives of drift and noise over visited states.
 
-use super::net::{NetBuffers, Strengths};
+use super::part::Strengths;
 use super::{DiffusionForm, Dynamics};
 use crate::fitted::edges::MeanEffects;
+use crate::numeric::real::ln;
 use crate::posterior::bridge::neural::AddsTo;
 
 /// Half the distance of the states whose difference is taken, in deviations: node functions are
@@ -62,7 +63,7 @@ impl Dynamics {
         for source in 0..n {
             let mut graph = self.lagged.probabilities.clone();
             graph[source * n..(source + 1) * n].fill(1.0);
-            if self.parts.iter().any(|part| part.adds_to == AddsTo::Drift) {
+            if self.parts.iter().any(|part| part.adds_to() == AddsTo::Drift) {
                 let [below, above] = self.outputs_around(AddsTo::Drift, &graph, states, source);
                 let slope = |(a, b): (&f64, &f64)| (b - a) / (2.0 * REACH);
                 let slopes: Vec<f64> = below.iter().zip(&above).map(slope).collect();
@@ -96,7 +97,7 @@ impl Dynamics {
             DiffusionForm::Activated(process) => {
                 let mut one = [output];
                 process.activate_diffusion(&mut one);
-                one[0].max(f64::MIN_POSITIVE).ln()
+                ln(one[0].max(f64::MIN_POSITIVE))
             }
         };
         (below.iter().zip(&above)).map(|(&a, &b)| (log(b) - log(a)) / (2.0 * REACH)).collect()
@@ -114,12 +115,13 @@ impl Dynamics {
             let mut moved = states.to_vec();
             moved.iter_mut().skip(source).step_by(self.n).for_each(|value| *value += shift);
             let mut sums = vec![0.0; states.len()];
-            for part in self.parts.iter().filter(|part| part.adds_to == adds_to) {
+            for part in self.parts.iter().filter(|part| part.adds_to() == adds_to) {
                 let mut strengths = Vec::new();
                 part.push_strengths(graph, &mut strengths);
-                let mut buffers = NetBuffers::default();
-                part.run_layers(&Strengths::new(strengths, self.n), &moved, &mut buffers);
-                for (sum, &output) in sums.iter_mut().zip(buffers.outputs()) {
+                let strengths = Strengths::new(strengths, self.n);
+                let mut worker = part.worker();
+                let outputs = worker.run_for_derivatives(&strengths, &moved);
+                for (sum, &output) in sums.iter_mut().zip(outputs) {
                     *sum += f64::from(output);
                 }
             }

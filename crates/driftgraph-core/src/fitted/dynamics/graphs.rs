@@ -1,6 +1,6 @@
 //! The graphs, effects and propagations under which the paths of a block move.
 
-use super::net::Strengths;
+use super::part::Strengths;
 use super::{Dynamics, Gates};
 use crate::numeric::linalg::{identity, log_det_and_inverse};
 use crate::random::{Purpose, RandomStream};

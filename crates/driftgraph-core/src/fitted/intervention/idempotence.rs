@@ -1,5 +1,7 @@
 //! Whether doing the same thing twice changes nothing, tried on many states and times.
 
+use std::ops::RangeInclusive;
+
 use super::Interventions;
 use crate::Standardizer;
 use crate::fitted::expression::ExpressionError;
@@ -48,12 +50,12 @@ impl Interventions {
     pub(in crate::fitted) fn check_idempotent(
         &self,
         scaling: &Standardizer,
-        (start, end): (f64, f64),
+        times: RangeInclusive<f64>,
         seed: u64,
     ) -> Result<(), StateProblem> {
         let d = scaling.means().len();
         let mut draws = vec![0.0; d];
-        for (stream, time) in self.tried_times(start, end).into_iter().enumerate() {
+        for (stream, time) in self.tried_times(&times).into_iter().enumerate() {
             let mut random = RandomStream::new(seed, Purpose::Resampling, stream as u64);
             for _ in 0..N_STATES {
                 random.fill_normal(&mut draws);
@@ -67,10 +69,10 @@ impl Interventions {
     }
 
     /// The bounds of all windows, and times between them.
-    fn tried_times(&self, start: f64, end: f64) -> Vec<f64> {
+    fn tried_times(&self, times: &RangeInclusive<f64>) -> Vec<f64> {
         let mut bounds: Vec<f64> =
-            self.bounds().into_iter().filter(|time| (start..=end).contains(time)).collect();
-        bounds.extend([start, end]);
+            self.bounds().into_iter().filter(|time| times.contains(time)).collect();
+        bounds.extend([times.start(), times.end()]);
         bounds.sort_by(f64::total_cmp);
         bounds.dedup();
         let inside = bounds
@@ -134,7 +136,7 @@ mod tests {
         let names = ["x1", "x2", "x3"].map(str::to_owned);
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
         let interventions = Interventions::parse(&texts, &names).unwrap();
-        interventions.check_idempotent(&Standardizer::identity(3), (0.0, 10.0), 0)
+        interventions.check_idempotent(&Standardizer::identity(3), 0.0..=10.0, 0)
     }
 
     #[test]

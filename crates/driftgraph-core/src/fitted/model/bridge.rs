@@ -174,13 +174,11 @@ impl BridgePart {
         let knowledge = edge_prior(&description.known_edges, &description.variables)?;
         let scales = description.increment_scales.clone();
         let model = BridgeModel::new(description.structure, &knowledge, scales);
-        let (n_points, n_spreads) = description.extent()?;
-        let times = read_doubles(arrays, "paths.times", [n_points, 1], Allowed::Finite)?;
+        let extent = description.extent()?;
+        let times = read_doubles(arrays, "paths.times", [extent.n_points, 1], Allowed::Finite)?;
         description.check_times(&times)?;
         let members = (description.seeds.iter().enumerate())
-            .map(|(number, &seed)| {
-                BridgeMember::read((number, seed), &model, (n_points, n_spreads), arrays)
-            })
+            .map(|(number, &seed)| BridgeMember::read(arrays, &model, extent, number, seed))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             settings: description.settings,
@@ -213,6 +211,15 @@ fn belief_arrays(beliefs: &EdgeBeliefs) -> Vec<(&'static str, &Vec<f64>)> {
     lagged.chain(instant).chain(effects).chain(disagreement).collect()
 }
 
+/// Numbers of rows of the paths' arrays.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// Grid points.
+    n_points: usize,
+    /// Rows of deviations and correlations.
+    n_spreads: usize,
+}
+
 impl BridgeMember {
     /// Probabilities of lagged edges.
     pub(crate) fn lagged_probabilities(&self) -> Vec<f64> {
@@ -230,10 +237,11 @@ impl BridgeMember {
     }
 
     fn read<S: ArraySource + ?Sized>(
-        (number, seed): (usize, u64),
-        model: &BridgeModel,
-        (n_points, n_spreads): (usize, usize),
         arrays: &S,
+        model: &BridgeModel,
+        extent: Extent,
+        number: usize,
+        seed: u64,
     ) -> Result<Self, ModelError> {
         let d = model.n_variables();
         let name = |part: &str| format!("member{number}.{part}");
@@ -269,9 +277,9 @@ impl BridgeMember {
             seed,
             parameters,
             paths: LocalValues {
-                means: rows("paths.means", n_points)?,
-                log_deviations: rows("paths.log_deviations", n_spreads)?,
-                correlations: rows("paths.correlations", n_spreads)?,
+                means: rows("paths.means", extent.n_points)?,
+                log_deviations: rows("paths.log_deviations", extent.n_spreads)?,
+                correlations: rows("paths.correlations", extent.n_spreads)?,
             },
             lagged_log_odds: odds("lagged.log_odds")?,
             instant_log_odds: match model.instant() {
@@ -313,20 +321,20 @@ impl BridgeDescription {
         Ok(())
     }
 
-    /// Numbers of grid points and of spread rows.
-    fn extent(&self) -> Result<(usize, usize), ModelError> {
-        let mut extent = (0_usize, 0_usize);
+    fn extent(&self) -> Result<Extent, ModelError> {
+        let mut extent = Extent { n_points: 0, n_spreads: 0 };
         for place in &self.series {
             let end = |first: usize| first.checked_add(place.n_points);
             let ends = end(place.first_point).zip(end(place.first_spread));
-            let Some((points, spreads)) = ends.filter(|_| place.n_points > 0) else {
+            let Some((n_points, n_spreads)) = ends.filter(|_| place.n_points > 0) else {
                 return Err(ModelError::Inconsistent {
                     what: "the grid of a series",
                     expected: "a number of points".into(),
                     found: place.n_points.to_string(),
                 });
             };
-            extent = (extent.0.max(points), extent.1.max(spreads));
+            extent.n_points = extent.n_points.max(n_points);
+            extent.n_spreads = extent.n_spreads.max(n_spreads);
         }
         Ok(extent)
     }

@@ -4,6 +4,7 @@ use super::bridge::{BridgeMember, BridgePart, SeriesPlace};
 use super::{FittedModel, ModelPart};
 use crate::fitted::error::FittedError;
 use crate::graph::prior::EdgePrior;
+use crate::numeric::real::ln;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::batch::LocalValues;
 use crate::posterior::bridge::model::BridgeModel;
@@ -170,8 +171,8 @@ fn parameters(process: &LinearProcess, model: &BridgeModel) -> Vec<f64> {
         let inflow: f64 = (0..d).map(|idx| means[idx] * process.effects[idx * d + target]).sum();
         unit * (process.offsets[target] + inflow) / scales[target]
     });
-    set("log_diffusions", &|idx| (unit.sqrt() * process.diffusions[idx] / scales[idx]).ln());
-    set("noise.log_scales", &|idx| (process.noise_deviations[idx] / scales[idx]).ln());
+    set("log_diffusions", &|idx| ln(unit.sqrt() * process.diffusions[idx] / scales[idx]));
+    set("noise.log_scales", &|idx| ln(process.noise_deviations[idx] / scales[idx]));
     parameters
 }
 
@@ -183,8 +184,8 @@ fn paths(process: &LinearProcess) -> LocalValues {
         let cells = path.means.iter().enumerate();
         values.means.extend(cells.map(|(idx, mean)| (mean - means[idx % d]) / scales[idx % d]));
         let cells = path.deviations.iter().enumerate();
-        values.log_deviations.extend(cells.map(|(idx, value)| (value / scales[idx % d]).ln()));
-        values.correlations.extend(path.correlations.iter().map(|value| value.atanh()));
+        values.log_deviations.extend(cells.map(|(idx, value)| ln(value / scales[idx % d])));
+        values.correlations.extend(path.correlations.iter().map(|&value| libm::atanh(value)));
     }
     values
 }

@@ -1,7 +1,10 @@
 //! The way back through a node function.
 
-use super::{NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows, SweptMessages};
-use crate::nn::parameters::{Slot, WithGradient};
+use super::{
+    NodeAdjoints, NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows, SweptAdjoints,
+    SweptMessages,
+};
+use crate::nn::parameters::{Slot, WithAdjoints, WithGradient};
 use crate::numeric::kernels::{
     View, add_column_sums, add_into, add_product, add_scaled, dot, leaky_slope, multiply_into,
     product, vectorised,
@@ -51,7 +54,7 @@ impl NodeFunction {
         add_product(grad_first, width, View::new(grad_second, rows.n, width), weight);
         let grad_aggregates = &mut adjoints.aggregates[here.range(e)];
         let first_weight = self.combine[0].weight.of(parameters);
-        let first_weight = View::strided(first_weight, (width, e), 2 * e);
+        let first_weight = View::strided(first_weight, [width, e], 2 * e);
         if self.combine_skips() {
             let embeddings = self.embeddings.of_mut(grads);
             let slopes = &trace.combine_slopes[rows.range(width)];
@@ -82,7 +85,7 @@ impl NodeFunction {
     /// From the aggregates' adjoints to those of the messages; adds to those of the strengths.
     pub(crate) fn aggregate_backward<R: Real>(
         &self,
-        (strengths, grad_strengths): (&[R], &mut [R]),
+        WithAdjoints { values: strengths, adjoints: grad_strengths }: WithAdjoints<'_, R>,
         trace: &NodeTrace<R>,
         adjoints: &mut NodeAdjoints<R>,
         rows: Rows,
@@ -99,19 +102,21 @@ impl NodeFunction {
 
     /// The same for messages `[source, point]` that lie elsewhere.
     ///
-    /// Their adjoints do too, each source's `grad_points` points after those of the one before.
+    /// Their adjoints do too.
     pub(crate) fn aggregate_swept_backward<R: Real>(
         &self,
-        (strengths, grad_strengths): (&[R], &mut [R]),
-        (messages, grad_messages, grad_points): (SweptMessages<'_, R>, &mut [R], usize),
+        WithAdjoints { values: strengths, adjoints: grad_strengths }: WithAdjoints<'_, R>,
+        messages: SweptMessages<'_, R>,
+        grad_messages: SweptAdjoints<'_, R>,
         adjoints: &NodeAdjoints<R>,
         rows: Rows,
     ) {
         let (d, e) = (self.sizes.n_variables, self.sizes.embedding);
         let grad_aggregates = &adjoints.aggregates[adjoints.here(rows).range(e)];
         let grad_aggregates = View::new(grad_aggregates, d, rows.per_node * e);
-        product(grad_messages, grad_points * e, View::new(strengths, d, d), grad_aggregates);
-        let messages = messages.view((d, e), rows.per_node);
+        let SweptAdjoints { all, n_points } = grad_messages;
+        product(all, n_points * e, View::new(strengths, d, d), grad_aggregates);
+        let messages = messages.view(self.sizes, rows.per_node);
         add_product(grad_strengths, d, messages, grad_aggregates.t());
     }
 
@@ -283,7 +288,7 @@ impl NodeFunction {
             add_column_sums(layer.bias.of_mut(grads), offsets);
             let offsets = View::new(offsets, d, width);
             let weight = &layer.weight.of(parameters)[skipped..];
-            let weight = View::strided(weight, (width, e), layer.n_in());
+            let weight = View::strided(weight, [width, e], layer.n_in());
             add_product(self.embeddings.of_mut(grads), e, offsets, weight);
             let weight_grads = &mut layer.weight.of_mut(grads)[skipped..];
             add_product(weight_grads, layer.n_in(), offsets.t(), embeddings);

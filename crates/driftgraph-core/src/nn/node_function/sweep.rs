@@ -61,10 +61,20 @@ pub(crate) struct SweptMessages<'a, R> {
     pub first: usize,
 }
 
+/// Room for the adjoints of messages.
+#[derive(Debug)]
+pub(crate) struct SweptAdjoints<'a, R> {
+    /// `[node, point, embedding]`.
+    pub all: &'a mut [R],
+    /// Points between the first of a node and the first of the next.
+    pub n_points: usize,
+}
+
 impl<'a, R> SweptMessages<'a, R> {
     /// `n` points of all nodes, `[node, point x embedding]`.
-    pub(super) fn view(self, (d, e): (usize, usize), n: usize) -> View<'a, R> {
-        View::strided(&self.all[self.first * e..], (d, n * e), self.n_points * e)
+    pub(super) fn view(self, sizes: NodeSizes, n: usize) -> View<'a, R> {
+        let NodeSizes { n_variables: d, embedding: e, .. } = sizes;
+        View::strided(&self.all[self.first * e..], [d, n * e], self.n_points * e)
     }
 }
 

@@ -119,7 +119,8 @@ impl NodeFunction {
     pub(crate) fn own_derivatives_backward<R: Real>(
         &self,
         WithGradient { parameters, grads }: WithGradient<'_, R>,
-        (block, grad_strengths): (TangentRows<'_, R>, &mut [R]),
+        block: TangentRows<'_, R>,
+        grad_strengths: &mut [R],
         tangents: &mut NodeTangents<R>,
         grad_out: &[R],
     ) {
@@ -158,7 +159,7 @@ impl NodeFunction {
         self.multiply_by_first_combine_slopes(block, above);
         let first = self.combine[0].weight;
         let adjoints = View::new(above, n, width);
-        add_product(thin, e, adjoints, View::strided(first.of(parameters), (width, e), 2 * e));
+        add_product(thin, e, adjoints, View::strided(first.of(parameters), [width, e], 2 * e));
         let aggregates = View::new(&tangents.aggregates, n, e);
         add_product(first.of_mut(grads), 2 * e, adjoints.t(), aggregates);
         for row in 0..n {
@@ -235,21 +236,30 @@ fn self_edge(row: usize, d: usize) -> usize {
 
 impl<'a, R> TangentRows<'a, R> {
     /// Values before and after the message net's second layer.
-    fn message_layers(&self, width: usize) -> (&'a [R], &'a [R]) {
+    fn message_layers(&self, width: usize) -> SkipLayer<'a, R> {
         let wide = self.rows.range(width);
-        (&self.trace.message_first[wide.clone()], &self.trace.message_second[wide])
+        let NodeTrace { message_first: before, message_second: after, .. } = self.trace;
+        SkipLayer { before: &before[wide.clone()], after: &after[wide] }
     }
 
     /// Values before and after the combining net's second layer.
-    fn combine_layers(&self, width: usize) -> (&'a [R], &'a [R]) {
+    fn combine_layers(&self, width: usize) -> SkipLayer<'a, R> {
         let wide = self.rows.range(width);
-        (&self.trace.combine_first[wide.clone()], &self.trace.combine_second[wide])
+        let NodeTrace { combine_first: before, combine_second: after, .. } = self.trace;
+        SkipLayer { before: &before[wide.clone()], after: &after[wide] }
     }
 }
 
+/// Values before and after a layer with a skip.
+#[derive(Clone, Copy)]
+struct SkipLayer<'a, R> {
+    before: &'a [R],
+    after: &'a [R],
+}
+
 /// The slope of a layer with a skip shows in whether it made its input grow.
-fn multiply_by_growth_slopes<R: Real>((before, after): (&[R], &[R]), out: &mut [R]) {
-    for (out, (&before, &after)) in out.iter_mut().zip(before.iter().zip(after)) {
+fn multiply_by_growth_slopes<R: Real>(layer: SkipLayer<'_, R>, out: &mut [R]) {
+    for (out, (&before, &after)) in out.iter_mut().zip(layer.before.iter().zip(layer.after)) {
         *out *= leaky_slope::<R>(after > before);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::nn::init::initial_values;
-use crate::nn::parameters::WithGradient;
+use crate::nn::parameters::{WithAdjoints, WithGradient};
 
 /// Both nets evaluated node by node, with whole one-hot inputs and all D outputs.
 fn plain(function: &NodeFunction, p: &[f64], z: &[f64], graph: &[f64]) -> Vec<f64> {
@@ -137,7 +137,7 @@ fn gradients_agree_with_central_differences() {
             &mut adjoints,
             rows,
         );
-        let pair = (&strengths[..], &mut grad_graph[..]);
+        let pair = WithAdjoints { values: &strengths, adjoints: &mut grad_graph };
         function.aggregate_backward(pair, &trace, &mut adjoints, rows);
         let pair = WithGradient { parameters: &parameters, grads: &mut grads };
         function.messages_backward(pair, &weights, &trace, &mut adjoints, rows);
@@ -262,8 +262,8 @@ fn swept_messages_and_their_gradients_are_those_of_the_layers() {
             let thin = node * n * e..(node + 1) * n * e;
             swept.messages(inputs, &mut work, &mut messages);
             assert_close(&messages, &trace.messages[thin.clone()]);
-            let pair = (inputs, &adjoints.messages[thin]);
-            swept.backward(&mut grads, pair, &mut work, &mut grad_inputs);
+            let by_messages = &adjoints.messages[thin];
+            swept.backward(&mut grads, inputs, by_messages, &mut work, &mut grad_inputs);
             assert_close(&grad_inputs, &adjoints.inputs[node * n..(node + 1) * n]);
         }
         function.finish_gradients(parameters, &mut grads);

@@ -20,6 +20,7 @@ use super::structure::Draw;
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::NodeWeights;
 use crate::numeric::kernels::{View, add_into, product};
+use crate::numeric::real::exp;
 use crate::random::{Purpose, RandomStream};
 
 /// Numbers (steps x variables) per sampled graph.
@@ -195,7 +196,7 @@ impl Base {
                 let mean = self.rest[idx] - h * added;
                 let variance = self.variance[idx] + h * h * spread;
                 let log = log_scales[target] + parts.log_diffusion[idx];
-                sums[target] += 0.5 * (mean * mean + variance) * (-2.0 * log).exp() / h + log;
+                sums[target] += 0.5 * (mean * mean + variance) * exp(-2.0 * log) / h + log;
             }
         }
         let n = self.steps.len() as f64;

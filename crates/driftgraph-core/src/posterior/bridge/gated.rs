@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::graph::prior::EdgeRule;
 use crate::nn::parameters::{Init, ParameterTable, Slot};
 use crate::numeric::kernels::vectorised;
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, exp, ln};
 
 /// Places of a gated matrix' parameters, all `[source, target]` but the slab scales.
 #[derive(Debug, Clone, Copy)]
@@ -97,15 +97,15 @@ impl GatedMatrix {
         n_variables: usize,
         with_diagonal: bool,
     ) -> Self {
-        let shape = (n_variables, n_variables);
+        let shape = [n_variables, n_variables];
         let mut add = |part: &str, shape, value| {
             table.add(format!("{name}.{part}"), shape, Init::Constant(value))
         };
         Self {
             edge_logits: add("edge_logits", shape, 0.0),
             means: add("means", shape, 0.0),
-            log_deviations: add("log_deviations", shape, FIRST_DEVIATION.ln()),
-            log_slabs: add("log_slabs", (1, 1 + usize::from(with_diagonal)), FIRST_SLABS[0].ln()),
+            log_deviations: add("log_deviations", shape, ln(FIRST_DEVIATION)),
+            log_slabs: add("log_slabs", [1, 1 + usize::from(with_diagonal)], ln(FIRST_SLABS[0])),
             has_effects: true,
         }
     }
@@ -119,7 +119,7 @@ impl GatedMatrix {
     /// Sets what no table of constants can: the diagonal's own slab.
     pub(crate) fn initialise(&self, parameters: &mut [f64]) {
         if let Some(diagonal) = self.log_slabs.of_mut(parameters).get_mut(1) {
-            *diagonal = FIRST_SLABS[1].ln();
+            *diagonal = ln(FIRST_SLABS[1]);
         }
     }
 
@@ -130,10 +130,10 @@ impl GatedMatrix {
         for (out, deviation) in
             self.log_deviations.of_mut(parameters).iter_mut().zip(values.deviations)
         {
-            *out = deviation.max(LEAST_DEVIATION).ln();
+            *out = ln(deviation.max(LEAST_DEVIATION));
         }
         for (out, slab) in self.log_slabs.of_mut(parameters).iter_mut().zip(values.slabs) {
-            *out = slab.ln();
+            *out = ln(slab);
         }
     }
 
@@ -158,7 +158,7 @@ impl GatedMatrix {
             return (0.0, 0.0);
         }
         let log_deviation = self.log_deviations.of(parameters)[idx];
-        (self.means.of(parameters)[idx], (2.0 * log_deviation).exp())
+        (self.means.of(parameters)[idx], exp(2.0 * log_deviation))
     }
 
     /// Means and variances of all effects under one graph, `[source, target]`.
@@ -177,14 +177,14 @@ impl GatedMatrix {
         }
         let (mean, deviation_square) = self.effect(parameters, idx);
         let log_slab = self.log_slabs.of(parameters)[self.slab_of(idx)];
-        let ratio = (mean * mean + deviation_square) * (-2.0 * log_slab).exp();
+        let ratio = (mean * mean + deviation_square) * exp(-2.0 * log_slab);
         0.5 * (ratio - 1.0) + log_slab - self.log_deviations.of(parameters)[idx]
     }
 
     /// Slab scale of every entry's prior, for the entries off and on the diagonal.
     pub(crate) fn slab_scales(&self, parameters: &[f64]) -> [f64; 2] {
         let slabs = self.log_slabs.of(parameters);
-        [slabs[0].exp(), slabs[slabs.len() - 1].exp()]
+        [exp(slabs[0]), exp(slabs[slabs.len() - 1])]
     }
 
     /// Computes all moments.

@@ -5,7 +5,8 @@
 //! gates); for the mixture, log Σ exp E log is a lower bound of E log Σ exp.
 
 use crate::nn::parameters::{Init, ParameterTable, Slot, WithGradient};
-use crate::numeric::special::mean_magnitude;
+use crate::numeric::real::{exp, ln};
+use crate::numeric::special::{LN_TAU, mean_magnitude};
 
 /// The law of the innovations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -58,7 +59,7 @@ impl Innovation {
     /// Adds the parameters the law needs.
     pub fn new(table: &mut ParameterTable, law: InnovationLaw, n_variables: usize) -> Self {
         let mut add = |part: &str| {
-            table.add(format!("innovation.{part}"), (2, n_variables), Init::Constant(0.0))
+            table.add(format!("innovation.{part}"), [2, n_variables], Init::Constant(0.0))
         };
         let mixture = (law == InnovationLaw::Mixture)
             .then(|| [add("centres"), add("log_deviations"), add("logits")]);
@@ -90,17 +91,17 @@ impl Innovation {
 
     /// Mean and variance of one variable's innovation over a unit of time.
     pub fn moments(&self, parameters: &[f64], variable: usize, log_scale: f64) -> (f64, f64) {
-        let square_scale = (2.0 * log_scale).exp();
+        let square_scale = exp(2.0 * log_scale);
         match self.law {
             InnovationLaw::Gaussian => (0.0, square_scale),
             InnovationLaw::Laplace => (0.0, 2.0 * square_scale),
             InnovationLaw::Mixture => {
                 let components = self.components(parameters, variable);
-                let mean: f64 = components.iter().map(|c| c.log_weight.exp() * c.centre).sum();
+                let mean: f64 = components.iter().map(|c| exp(c.log_weight) * c.centre).sum();
                 let square: f64 = (components.iter())
                     .map(|c| {
-                        let variance = square_scale * (2.0 * c.log_deviation).exp();
-                        c.log_weight.exp() * (c.centre * c.centre + variance)
+                        let variance = square_scale * exp(2.0 * c.log_deviation);
+                        exp(c.log_weight) * (c.centre * c.centre + variance)
                     })
                     .sum();
                 (mean, square - mean * mean)
@@ -133,7 +134,7 @@ impl Innovation {
             |slot: Slot, component: usize| slot.of(parameters)[component * slot.cols + variable];
         let (first, second) = (at(logits, 0), at(logits, 1));
         let top = first.max(second);
-        let log_sum = top + ((first - top).exp() + (second - top).exp()).ln();
+        let log_sum = top + ln(exp(first - top) + exp(second - top));
         [0, 1].map(|component| Component {
             centre: at(centres, component),
             log_deviation: at(log_deviations, component),
@@ -152,13 +153,13 @@ impl Innovation {
         let root = residual.step.sqrt();
         let gaps = components.map(|c| residual.mean - c.centre * root);
         let log_scales = components.map(|c| residual.log_scale + c.log_deviation);
-        let precisions = log_scales.map(|log_scale| (-2.0 * log_scale).exp() / residual.step);
+        let precisions = log_scales.map(|log_scale| exp(-2.0 * log_scale) / residual.step);
         let squares = [0, 1].map(|q| (gaps[q] * gaps[q] + residual.variance) * precisions[q]);
         let terms = [0, 1].map(|q| components[q].log_weight - 0.5 * squares[q] - log_scales[q]);
         let top = terms[0].max(terms[1]);
-        let sum: f64 = terms.iter().map(|term| (term - top).exp()).sum();
+        let sum: f64 = terms.iter().map(|term| exp(term - top)).sum();
         let mut out = CrossEntropy {
-            value: -top - sum.ln() + 0.5 * residual.step.ln(),
+            value: -top - ln(sum) + 0.5 * ln(residual.step),
             by_mean: 0.0,
             by_variance: 0.0,
             by_log_scale: 0.0,
@@ -166,7 +167,7 @@ impl Innovation {
         let [centres, log_deviations, logits] =
             self.mixture.expect("only called for the mixture, which has its slots");
         for q in 0..2 {
-            let share = (terms[q] - top).exp() / sum;
+            let share = exp(terms[q] - top) / sum;
             out.by_mean += share * gaps[q] * precisions[q];
             out.by_variance += 0.5 * share * precisions[q];
             let by_scale = share * (1.0 - squares[q]);
@@ -174,7 +175,7 @@ impl Innovation {
             let idx = q * centres.cols + variable;
             centres.of_mut(grads)[idx] -= weight * share * gaps[q] * precisions[q] * root;
             log_deviations.of_mut(grads)[idx] += weight * by_scale;
-            logits.of_mut(grads)[idx] -= weight * (share - components[q].log_weight.exp());
+            logits.of_mut(grads)[idx] -= weight * (share - exp(components[q].log_weight));
         }
         out
     }
@@ -190,10 +191,10 @@ pub(crate) struct Component {
 
 #[inline]
 fn gaussian(residual: Residual) -> CrossEntropy {
-    let precision = (-2.0 * residual.log_scale).exp() / residual.step;
+    let precision = exp(-2.0 * residual.log_scale) / residual.step;
     let square = (residual.mean * residual.mean + residual.variance) * precision;
     CrossEntropy {
-        value: 0.5 * square + residual.log_scale + 0.5 * residual.step.ln(),
+        value: 0.5 * square + residual.log_scale + 0.5 * ln(residual.step),
         by_mean: residual.mean * precision,
         by_variance: 0.5 * precision,
         by_log_scale: 1.0 - square,
@@ -201,11 +202,11 @@ fn gaussian(residual: Residual) -> CrossEntropy {
 }
 
 fn laplace(residual: Residual) -> CrossEntropy {
-    let scale = residual.log_scale.exp() * residual.step.sqrt();
+    let scale = exp(residual.log_scale) * residual.step.sqrt();
     let deviation = residual.variance.sqrt();
     let magnitude = mean_magnitude(residual.mean, deviation);
     CrossEntropy {
-        value: magnitude.value / scale + (2.0 * scale).ln() - 0.5 * std::f64::consts::TAU.ln(),
+        value: magnitude.value / scale + ln(2.0 * scale) - 0.5 * LN_TAU,
         by_mean: magnitude.by_mean / scale,
         by_variance: 0.5 * magnitude.by_deviation / (deviation * scale),
         by_log_scale: 1.0 - magnitude.value / scale,

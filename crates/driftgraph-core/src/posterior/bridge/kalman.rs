@@ -11,6 +11,8 @@ use super::model::BridgeModel;
 use super::neural::AddsTo;
 use crate::numeric::kernels::{View, add_product, product};
 use crate::numeric::linalg::{cholesky, identity, log_det_and_inverse, solve_lower};
+use crate::numeric::real::{exp, ln, ln_1p};
+use crate::numeric::special::LN_TAU;
 
 /// FilterDynamics in the units of a fit: standardised values, time in the fit's unit.
 #[derive(Debug, Clone)]
@@ -92,16 +94,16 @@ struct PredictionError {
 impl PredictionError {
     fn gaussian(&self) -> f64 {
         let n = self.n_cells as f64;
-        -0.5 * self.squares - self.log_det - 0.5 * n * std::f64::consts::TAU.ln()
+        -0.5 * self.squares - self.log_det - 0.5 * n * LN_TAU
     }
 
     fn student(&self) -> f64 {
         let (n, nu) = (self.n_cells as f64, DEGREES_OF_FREEDOM);
         let normaliser = libm::lgamma(0.5 * (nu + n)) - libm::lgamma(0.5 * nu);
         normaliser
-            - 0.5 * n * (nu * std::f64::consts::PI).ln()
+            - 0.5 * n * ln(nu * std::f64::consts::PI)
             - self.log_det
-            - 0.5 * (nu + n) * (self.squares / nu).ln_1p()
+            - 0.5 * (nu + n) * ln_1p(self.squares / nu)
     }
 }
 
@@ -198,7 +200,7 @@ impl Belief {
         product(&mut explained, d, gains.t(), gains);
         self.covariance.iter_mut().zip(explained).for_each(|(entry, known)| *entry -= known);
         let squares: f64 = error.iter().map(|value| value * value).sum();
-        let log_det: f64 = (0..n).map(|idx| factor[idx * (n + 1)].ln()).sum();
+        let log_det: f64 = (0..n).map(|idx| ln(factor[idx * (n + 1)])).sum();
         Some(PredictionError { n_cells: n, squares, log_det })
     }
 }
@@ -230,10 +232,10 @@ impl FilterDynamics {
             let (mean, variance) = model.innovation().moments(parameters, idx, log_scale);
             dynamics.offsets[idx] = model.offsets(parameters)[idx] + mean;
             dynamics.variances[idx] = variance;
-            let noise = (2.0 * model.log_noise(parameters)[idx]).exp();
+            let noise = exp(2.0 * model.log_noise(parameters)[idx]);
             dynamics.noise_variances[idx] = unit_variance * noise;
             dynamics.initial.0[idx] = means[idx];
-            dynamics.initial.1[idx] = (2.0 * log_deviations[idx]).exp();
+            dynamics.initial.1[idx] = exp(2.0 * log_deviations[idx]);
         }
         Some(dynamics)
     }
@@ -281,7 +283,7 @@ impl FilterDynamics {
                 }
                 AddsTo::LogDiffusion => {
                     for (variance, log) in variances.iter_mut().zip(here) {
-                        *variance *= (2.0 * log).exp();
+                        *variance *= exp(2.0 * log);
                     }
                 }
             }

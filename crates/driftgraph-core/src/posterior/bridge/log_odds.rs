@@ -11,6 +11,7 @@ use crate::graph::density::DensityPrior;
 use crate::graph::prior::EdgeRule;
 use crate::numeric::kernels::{View, add_product};
 use crate::numeric::linalg::{identity, log_det_and_inverse, times};
+use crate::numeric::real::{exp, ln, ln_1p};
 
 /// Expected sums over all steps of products of states z and scaled increments d, step h.
 #[derive(Debug, Clone)]
@@ -27,6 +28,17 @@ pub(crate) struct PathSums {
     state_sums: Vec<f64>,
     /// Σ d.
     increment_sums: Vec<f64>,
+}
+
+/// Some steps of a series, one after the other.
+#[derive(Clone, Copy)]
+struct Piece {
+    /// Point at which the first step starts.
+    point: usize,
+    /// Spread row of that point.
+    spread: usize,
+    /// Number of steps.
+    n: usize,
 }
 
 impl PathSums {
@@ -48,8 +60,9 @@ impl PathSums {
             for first in (0..rows.n_steps()).step_by(1024) {
                 let n = (rows.n_steps() - first).min(1024);
                 let (point, spread) = (rows.first_point + first, rows.first_spread + first);
-                sums.add_means(layout, scales, paths, (point, spread, n));
-                sums.add_spreads(layout, scales, paths, (spread, n));
+                let piece = Piece { point, spread, n };
+                sums.add_means(layout, scales, paths, piece);
+                sums.add_spreads(layout, scales, paths, piece);
             }
         }
         sums
@@ -60,7 +73,7 @@ impl PathSums {
         layout: &BridgeLayout,
         scales: &[f64],
         paths: &LocalValues,
-        (point, spread, n): (usize, usize, usize),
+        Piece { point, spread, n }: Piece,
     ) {
         let d = self.n_variables;
         let means = &paths.means[point * d..(point + n + 1) * d];
@@ -88,16 +101,16 @@ impl PathSums {
         layout: &BridgeLayout,
         scales: &[f64],
         paths: &LocalValues,
-        (spread, n): (usize, usize),
+        Piece { spread, n, .. }: Piece,
     ) {
         let d = self.n_variables;
         for step in 0..n {
             let h = layout.step(spread + step);
             for (variable, scale) in scales.iter().enumerate() {
                 let idx = (spread + step) * d + variable;
-                let here = paths.log_deviations[idx].exp();
-                let next = paths.log_deviations[idx + d].exp();
-                let cross = paths.correlations[idx].tanh() * here * next;
+                let here = exp(paths.log_deviations[idx]);
+                let next = exp(paths.log_deviations[idx + d]);
+                let cross = libm::tanh(paths.correlations[idx]) * here * next;
                 let diagonal = variable * (d + 1);
                 self.states[diagonal] += h * here * here;
                 self.crosses[diagonal] += (cross - here * here) / scale;
@@ -147,8 +160,9 @@ pub(crate) fn closed_form_log_odds(
     subtract_outer(&mut residuals, &sums.state_sums, &process.offsets);
     subtract_product(&mut residuals, &sums.states, &process.lagged.mean, d);
     let slabs = model.lagged().slab_scales(parameters);
-    let prior = (model.lagged_prior(), &process.lagged);
-    let lagged = log_odds(prior, &process.variances, slabs, (&residuals, &sums.states));
+    let gates = Gates { prior: model.lagged_prior(), moments: &process.lagged, slabs };
+    let products = Products { residuals: &residuals, squares: &sums.states };
+    let lagged = log_odds(&gates, &process.variances, products);
     let instant = model.instant().zip(process.instant.as_ref()).map(|(matrix, moments)| {
         // Σ d e^T / h.
         let increments = View::new(&sums.increments, d, d);
@@ -157,10 +171,10 @@ pub(crate) fn closed_form_log_odds(
         let crosses = transposed(&sums.crosses, d);
         subtract_product(&mut residuals, &crosses, &process.lagged.mean, d);
         let slabs = matrix.slab_scales(parameters);
-        let prior = (model.instant_prior(), moments);
-        let pair = (&residuals[..], &sums.increments[..]);
-        let mut odds = log_odds(prior, &process.variances, slabs, pair);
-        add_determinant_gains(&mut odds, &process, slabs[0], pair, sums.n_steps);
+        let gates = Gates { prior: model.instant_prior(), moments, slabs };
+        let products = Products { residuals: &residuals, squares: &sums.increments };
+        let mut odds = log_odds(&gates, &process.variances, products);
+        add_determinant_gains(&mut odds, &process, slabs[0], products, sums.n_steps);
         odds
     });
     LogOdds { lagged, instant }
@@ -193,13 +207,25 @@ impl Process {
     }
 }
 
-/// `pair` holds the products with all residuals, and the sums of squares on its diagonal.
-fn log_odds(
-    (prior, moments): (&DensityPrior, &GatedMoments),
-    variances: &[f64],
+/// Prior and posterior of the edges of one graph.
+struct Gates<'a> {
+    prior: &'a DensityPrior,
+    moments: &'a GatedMoments,
+    /// Scales of effects: between variables, and of each on itself.
     slabs: [f64; 2],
-    pair: (&[f64], &[f64]),
-) -> Vec<f64> {
+}
+
+/// Sums over all steps, `[source, variable]`.
+#[derive(Clone, Copy)]
+struct Products<'a> {
+    /// Of sources with the residuals of targets.
+    residuals: &'a [f64],
+    /// Of sources with each other: squares on the diagonal.
+    squares: &'a [f64],
+}
+
+fn log_odds(gates: &Gates<'_>, variances: &[f64], products: Products<'_>) -> Vec<f64> {
+    let Gates { prior, moments, slabs } = *gates;
     let d = variances.len();
     let prior_log_odds = prior.log_odds(&moments.probabilities);
     (0..d * d)
@@ -210,12 +236,12 @@ fn log_odds(
                 EdgeRule::Required => return f64::INFINITY,
                 EdgeRule::Free => {}
             }
-            let square = pair.1[source * (d + 1)];
-            let product = pair.0[idx] + moments.mean[idx] * square;
+            let square = products.squares[source * (d + 1)];
+            let product = products.residuals[idx] + moments.mean[idx] * square;
             let slab = slabs[usize::from(source == target)];
             let (precision, variance) = (square / variances[target], variances[target]);
             let explained = 0.5 * (product / variance).powi(2) / (precision + slab.powi(-2));
-            prior_log_odds[idx] + explained - 0.5 * (slab * slab * precision).ln_1p()
+            prior_log_odds[idx] + explained - 0.5 * ln_1p(slab * slab * precision)
         })
         .collect()
 }
@@ -225,7 +251,7 @@ fn add_determinant_gains(
     odds: &mut [f64],
     process: &Process,
     slab: f64,
-    (residuals, squares): (&[f64], &[f64]),
+    Products { residuals, squares }: Products<'_>,
     n_steps: f64,
 ) {
     let d = process.variances.len();
@@ -241,7 +267,7 @@ fn add_determinant_gains(
             let with = inverse[target * d + source];
             let denominator = 1.0 + moments.mean[idx] * with;
             let without = with / if denominator.abs() < 1e-6 { 1e-6 } else { denominator };
-            odds[idx] += n_steps * ((1.0 - effect * without).abs() + 1e-9).ln();
+            odds[idx] += n_steps * ln((1.0 - effect * without).abs() + 1e-9);
         }
     }
 }

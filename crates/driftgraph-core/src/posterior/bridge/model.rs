@@ -18,6 +18,7 @@ use crate::graph::density::DensityPrior;
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::nn::init::initial_values;
 use crate::nn::parameters::{Init, ParameterTable, Slot};
+use crate::numeric::real::{exp, ln};
 
 /// Places of all parameters, and what does not change in training.
 #[derive(Debug, Clone)]
@@ -122,7 +123,7 @@ impl BridgeModel {
         let instant =
             structure.instant_density.map(|_| GatedMatrix::new(&mut table, "instant", n, false));
         let innovation = Innovation::new(&mut table, structure.innovation, n);
-        let mut add = |name: &str| table.add(name, (1, n), Init::Constant(0.0));
+        let mut add = |name: &str| table.add(name, [1, n], Init::Constant(0.0));
         let (offsets, log_diffusions) = (add("offsets"), add("log_diffusions"));
         let log_noise = add("noise.log_scales");
         let (initial_means, initial_log_deviations) =
@@ -178,7 +179,7 @@ impl BridgeModel {
         }
         let path = PathSummary::new(posterior, &self.increment_scales);
         self.innovation.initialise(&mut parameters, &path.skews);
-        let log = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
+        let log = |values: &[f64]| values.iter().map(|&value| ln(value)).collect::<Vec<_>>();
         for (slot, values) in [
             (self.log_diffusions, path.log_diffusions),
             (self.log_noise, log(noise_scales)),
@@ -330,7 +331,7 @@ fn instant_knowledge(knowledge: &EdgePrior) -> EdgePrior {
             let probability = match knowledge.rules()[idx] {
                 EdgeRule::Forbidden => 0.0,
                 EdgeRule::Required => 0.5,
-                EdgeRule::Free => 1.0 / (1.0 + (-knowledge.log_odds()[idx]).exp()),
+                EdgeRule::Free => 1.0 / (1.0 + exp(-knowledge.log_odds()[idx])),
             };
             instant.know(source, target, probability).expect("these are probabilities");
         }

@@ -7,6 +7,7 @@
 use super::batch::{BatchSteps, LocalValues};
 use super::deviations::{BatchPaths, Deviations};
 use crate::numeric::kernels::vectorised;
+use crate::numeric::real::ln;
 
 /// Moments of the steps of a batch; as a gradient, derivatives by each of them.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +64,7 @@ pub(crate) fn exact_moments(
 ) {
     let d = scales.len();
     out.reset(batch.n_steps(), batch.distinct.len(), d);
-    let log_scales: Vec<f64> = scales.iter().map(|scale| scale.ln()).collect();
+    let log_scales: Vec<f64> = scales.iter().map(|&scale| ln(scale)).collect();
     vectorised(
         #[inline(always)]
         || {

@@ -7,7 +7,7 @@ use super::structure::Draw;
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::{NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
 use crate::nn::parameters::{ParameterTable, Slot};
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln, ln_1p};
 use crate::random::{Purpose, RandomStream};
 
 /// How the gradient passes through a sampled edge.
@@ -154,7 +154,7 @@ impl SampledGraphs {
             let (graph, slopes) = (edge_logits.iter().zip(rules))
                 .map(|(&logit, rule)| {
                     let uniform = random.uniform().clamp(1e-12, 1.0 - 1e-12);
-                    let shifted = logit + uniform.ln() - (-uniform).ln_1p();
+                    let shifted = logit + ln(uniform) - ln_1p(-uniform);
                     match rule {
                         EdgeRule::Forbidden => (0.0, 0.0),
                         EdgeRule::Required => (1.0, 0.0),

@@ -1,6 +1,7 @@
 //! Expected log density of an observation when the latent value is normal: closed forms.
 
-use crate::numeric::special::mean_magnitude;
+use crate::numeric::real::exp;
+use crate::numeric::special::{LN_TAU, mean_magnitude};
 use crate::objective::observation::ObservationNoise;
 
 /// E log p(x | z) over z ~ N(mean, deviation²), with its derivatives.
@@ -35,18 +36,18 @@ pub(crate) fn expected_log_density(
     let residual = observed - mean;
     match noise {
         ObservationNoise::Gaussian => {
-            let precision = (-2.0 * log_scale).exp();
+            let precision = exp(-2.0 * log_scale);
             let spread = deviation * deviation * precision;
             let square = residual * residual * precision + spread;
             ExpectedLogDensity {
-                value: -0.5 * square - log_scale - 0.5 * std::f64::consts::TAU.ln(),
+                value: -0.5 * square - log_scale - 0.5 * LN_TAU,
                 by_mean: residual * precision,
                 by_log_deviation: -spread,
                 by_log_scale: square - 1.0,
             }
         }
         ObservationNoise::Laplace => {
-            let inverse_scale = (-log_scale).exp();
+            let inverse_scale = exp(-log_scale);
             let magnitude = mean_magnitude(residual, deviation);
             ExpectedLogDensity {
                 value: -magnitude.value * inverse_scale - log_scale - std::f64::consts::LN_2,

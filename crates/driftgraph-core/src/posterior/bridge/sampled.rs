@@ -20,6 +20,7 @@ use super::deviations::{BatchPaths, Deviations};
 use super::moments::StepMoments;
 use super::structure::Draw;
 use crate::numeric::kernels::vectorised;
+use crate::numeric::real::ln;
 use crate::random::{Purpose, RandomStream};
 
 /// Sampled starts of all steps of a batch.
@@ -52,7 +53,7 @@ pub(super) fn sampled_moments(
     sampled.states.resize(n * d, 0.0);
     sampled.noise.resize(n * d, 0.0);
     RandomStream::new(draw.seed, Purpose::Brownian, draw.number).fill_normal(&mut sampled.noise);
-    let log_scales: Vec<f64> = scales.iter().map(|scale| scale.ln()).collect();
+    let log_scales: Vec<f64> = scales.iter().map(|&scale| ln(scale)).collect();
     vectorised(
         #[inline(always)]
         || {

@@ -1,6 +1,7 @@
 //! Scales read off the smoothed paths, where training starts.
 
 use super::BridgePosterior;
+use crate::numeric::real::ln;
 
 /// What the smoothed paths say about scales.
 pub(super) struct PathSummary {
@@ -33,7 +34,7 @@ impl PathSummary {
                 .collect();
             let (variance, skew) = variance_and_skew(&increments);
             // Between 2 % and e times the typical increment.
-            summary.log_diffusions.push((0.5 * variance.ln()).clamp(-4.0, 1.0));
+            summary.log_diffusions.push((0.5 * ln(variance)).clamp(-4.0, 1.0));
             summary.skews.push(skew);
             let first = layout.series().iter().map(|rows| mean(rows.first_point));
             let first_mean = first.clone().sum::<f64>() / n_series;

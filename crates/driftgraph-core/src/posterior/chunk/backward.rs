@@ -2,13 +2,24 @@
 
 use super::{Chunk, ChunkSums, half_excess};
 use crate::graph::prior::EdgeRule;
-use crate::nn::node_function::{Rows, SweptMessages, SweptNode, TangentRows};
-use crate::nn::parameters::WithGradient;
+use crate::nn::node_function::{Rows, SweptAdjoints, SweptMessages, SweptNode, TangentRows};
+use crate::nn::parameters::{WithAdjoints, WithGradient};
 use crate::numeric::real::Real;
 use crate::objective::initial_kl::{Normal, initial_kl};
 use crate::objective::path_kl::control;
 use crate::posterior::simulated::GraphTerm;
 use crate::posterior::workspace::{BLOCK_ROWS, ChunkWorkspace, times_per_block};
+
+/// Some steps of one series, whose prior drift is evaluated at once.
+#[derive(Clone, Copy)]
+struct TimeBlock {
+    /// The series' place in the chunk.
+    place: usize,
+    first_step: usize,
+    n_times: usize,
+    /// Place of the first step among the points of all series.
+    first_point: usize,
+}
 
 impl<R: Real> Chunk<'_, R> {
     /// Log likelihood of the observed cells; starts the states' adjoints.
@@ -70,8 +81,9 @@ impl<R: Real> Chunk<'_, R> {
             let n_steps = self.plans[series].n_steps();
             for first_step in (0..n_steps).step_by(times_per_block(d)) {
                 let n_times = times_per_block(d).min(n_steps - first_step);
-                let first = first_point + first_step;
-                self.compare_block(work, grads, sums, (place, first_step, n_times), first);
+                let block =
+                    TimeBlock { place, first_step, n_times, first_point: first_point + first_step };
+                self.compare_block(work, grads, sums, block);
             }
             first_point += n_steps;
         }
@@ -108,8 +120,8 @@ impl<R: Real> Chunk<'_, R> {
             let grad_messages = &work.grad_prior_messages[points.start * e..points.end * e];
             let inputs = &work.prior_inputs[points.clone()];
             let grad_inputs = &mut work.grad_prior_inputs[points];
-            let pair = (inputs, grad_messages);
-            self.swept(node).backward(grads, pair, &mut work.sweep, grad_inputs);
+            let node = self.swept(node);
+            node.backward(grads, inputs, grad_messages, &mut work.sweep, grad_inputs);
         }
         let mut point = 0;
         for (place, &series) in self.series.iter().enumerate() {
@@ -138,9 +150,9 @@ impl<R: Real> Chunk<'_, R> {
         work: &mut ChunkWorkspace<R>,
         grads: &mut [R],
         sums: &mut ChunkSums,
-        (place, first_step, n_times): (usize, usize, usize),
-        first: usize,
+        block: TimeBlock,
     ) {
+        let TimeBlock { place, n_times, first_point: first, .. } = block;
         let (d, function) = (self.n_variables(), &self.model.process.drift);
         let (parameters, weights) = (self.parameters, &self.shared.drift);
         let rows = Rows { first: 0, n: n_times * d, per_node: n_times };
@@ -151,7 +163,7 @@ impl<R: Real> Chunk<'_, R> {
         function.aggregate_swept(strengths, messages, &mut work.prior_trace, rows);
         function.combine(parameters, weights, &mut work.prior_trace, rows);
         work.adjoints.base = 0;
-        self.add_path_kl(work, sums, (place, first_step, n_times));
+        self.add_path_kl(work, sums, block);
         let (trace, adjoints) = (&work.prior_trace, &mut work.adjoints);
         function.combine_backward(WithGradient { parameters, grads }, trace, adjoints, rows);
         function.add_combine_gradients(grads, trace, adjoints, rows);
@@ -159,17 +171,14 @@ impl<R: Real> Chunk<'_, R> {
         let strengths = &work.drift_strengths[edges.clone()];
         let grad_strengths = &mut work.grad_drift_strengths[edges];
         let from = first * function.sizes().embedding;
-        let messages = (messages, &mut work.grad_prior_messages[from..], n_points);
-        function.aggregate_swept_backward((strengths, grad_strengths), messages, adjoints, rows);
+        let out = SweptAdjoints { all: &mut work.grad_prior_messages[from..], n_points };
+        let strengths = WithAdjoints { values: strengths, adjoints: grad_strengths };
+        function.aggregate_swept_backward(strengths, messages, out, adjoints, rows);
     }
 
     /// The path KL of a block, and the adjoints of the drifts and the diffusion it compares.
-    fn add_path_kl(
-        &self,
-        work: &mut ChunkWorkspace<R>,
-        sums: &mut ChunkSums,
-        (place, first_step, n_times): (usize, usize, usize),
-    ) {
+    fn add_path_kl(&self, work: &mut ChunkWorkspace<R>, sums: &mut ChunkSums, block: TimeBlock) {
+        let TimeBlock { place, first_step, n_times, .. } = block;
         let d = self.n_variables();
         let floor = R::from_f64(self.model.architecture.diffusion_floor);
         let weight = R::from_f64(self.weights.kl);
@@ -263,7 +272,8 @@ impl<R: Real> Chunk<'_, R> {
             let edges = place * d * d..(place + 1) * d * d;
             let strengths = &work.diffusion_strengths[edges.clone()];
             let grad_strengths = &mut work.grad_diffusion_strengths[edges];
-            function.aggregate_backward((strengths, grad_strengths), trace, adjoints, one);
+            let strengths = WithAdjoints { values: strengths, adjoints: grad_strengths };
+            function.aggregate_backward(strengths, trace, adjoints, one);
         }
         let weights = &self.shared.diffusion;
         function.messages_backward(
@@ -292,12 +302,12 @@ impl<R: Real> Chunk<'_, R> {
     fn reverse_own_derivatives(&self, work: &mut ChunkWorkspace<R>, grads: &mut [R], rows: Rows) {
         self.own_derivatives(work, rows);
         let (trace, strengths) = (&work.diffusion_trace, &work.diffusion_strengths[..]);
-        let block =
-            (TangentRows { trace, rows, strengths }, &mut work.grad_diffusion_strengths[..]);
+        let block = TangentRows { trace, rows, strengths };
+        let by_strengths = &mut work.grad_diffusion_strengths[..];
         let grad_out = &work.grad_own_derivatives[..rows.n];
         let (function, pair) =
             (&self.model.process.diffusion, WithGradient { parameters: self.parameters, grads });
-        function.own_derivatives_backward(pair, block, &mut work.tangents, grad_out);
+        function.own_derivatives_backward(pair, block, by_strengths, &mut work.tangents, grad_out);
     }
 
     /// KL of the initial states, and their way back to the contexts.
@@ -360,7 +370,10 @@ impl<R: Real> Chunk<'_, R> {
             layer.add_gradients(grads, &trace.contexts, grad);
         }
         work.grad_graphs[..n * d * d].fill(R::ZERO);
-        let graphs = (&work.graphs[..n * d * d], &mut work.grad_graphs[..n * d * d]);
+        let graphs = WithAdjoints {
+            values: &work.graphs[..n * d * d],
+            adjoints: &mut work.grad_graphs[..n * d * d],
+        };
         let starts = &work.layout.observation_starts;
         model.encoder.backward(
             WithGradient { parameters: self.parameters, grads },

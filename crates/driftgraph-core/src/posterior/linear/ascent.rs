@@ -10,7 +10,7 @@ use super::joint::{JointFilter, SmoothedPaths};
 use super::pools::{EdgePools, Gate};
 use super::single::{held_values, smooth_by_variable};
 use super::sums::StepSums;
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln};
 
 pub use bound::PathMoments;
 
@@ -244,7 +244,7 @@ impl<'a> Ascent<'a> {
             if source == d {
                 self.learn_offsets(sums, &mut residuals);
             } else {
-                self.learn_source(source, sums, &mut residuals, (&mut expected, floor));
+                self.learn_source(source, sums, &mut residuals, &mut expected, floor);
             }
         }
         self.learn_variances(sums, &residuals);
@@ -272,7 +272,8 @@ impl<'a> Ascent<'a> {
         source: usize,
         sums: &StepSums,
         residuals: &mut [f64],
-        (expected, floor): (&mut [f64], f64),
+        expected: &mut [f64],
+        floor: f64,
     ) {
         let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
         let square = sums.products[source * m + source];
@@ -284,7 +285,7 @@ impl<'a> Ascent<'a> {
             let product = residuals[idx] + square * dynamics.effects[idx];
             let precision = square / variance + 1.0 / slab;
             let mean = product / variance / precision;
-            let evidence = 0.5 * mean * mean * precision - 0.5 * (precision * slab).ln();
+            let evidence = 0.5 * mean * mean * precision - 0.5 * ln(precision * slab);
             let (pool, own) = (self.pools.pool(source, target), effects.probabilities[idx]);
             let is_free = gate == Gate::Free;
             let others = expected[pool] - if is_free { own } else { 0.0 };

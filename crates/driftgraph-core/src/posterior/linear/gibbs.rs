@@ -13,7 +13,7 @@ use super::grid::LinearGrid;
 use super::joint::JointFilter;
 use super::pools::{BetaLaw, EdgePools, Gate};
 use super::sums::StepSums;
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln};
 use crate::random::{Purpose, RandomStream};
 
 pub use densities::DensityRule;
@@ -239,7 +239,7 @@ impl ChainState {
                 Some(BetaLaw { alpha, beta }) => {
                     let density = random.beta(alpha + edges, beta + size - edges);
                     let density = density.clamp(1e-12, 1.0 - 1e-9);
-                    (density / (1.0 - density)).ln()
+                    ln(density / (1.0 - density))
                 }
             })
             .collect();
@@ -298,7 +298,7 @@ impl ChainState {
         let weight = weight / self.dynamics.variances[target];
         let precision = square * weight + 1.0 / slab;
         let mean = product * weight / precision;
-        let evidence = 0.5 * mean * mean * precision - 0.5 * (precision * slab).ln();
+        let evidence = 0.5 * mean * mean * precision - 0.5 * ln(precision * slab);
         Visit { mean, deviation: precision.sqrt().recip(), evidence }
     }
 

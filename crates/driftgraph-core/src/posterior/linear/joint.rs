@@ -1,5 +1,6 @@
 //! Kalman filter, smoother and sampler of all variables jointly; series alike share covariances.
 
+use crate::numeric::real::ln;
 use super::dynamics::LinearDynamics;
 use super::grid::{Group, LinearGrid};
 use super::sums::StepSums;
@@ -436,12 +437,12 @@ impl Record {
         if n == 0 {
             return 0.0;
         }
-        let log_det: f64 = (0..n).map(|idx| self.factor[idx * (n + 1)].ln()).sum();
+        let log_det: f64 = (0..n).map(|idx| ln(self.factor[idx * (n + 1)])).sum();
         let mut columns = vec![0.0; errors.len()];
         crate::numeric::kernels::transpose(&mut columns, errors, n_series, n);
         solve_lower(&self.factor, n, &mut columns, n_series);
         let squares: f64 = columns.iter().map(|value| value * value).sum();
-        let constant = log_det + 0.5 * n as f64 * std::f64::consts::TAU.ln();
+        let constant = log_det + 0.5 * n as f64 * ln(std::f64::consts::TAU);
         -0.5 * squares - n_series as f64 * constant
     }
 }
@@ -449,13 +450,13 @@ impl Record {
 /// log of [N(x; z, r) exp(-e z² / 2)] / N(y; z, 1 / l), with l = 1 / r + e and y = x / (r l).
 fn completion(observed: f64, noise: f64, record: &Record, cell: usize) -> f64 {
     let precision = record.precisions[cell];
-    let log_unit = 0.5 * (std::f64::consts::TAU / precision).ln();
+    let log_unit = 0.5 * ln(std::f64::consts::TAU / precision);
     if observed.is_nan() {
         return log_unit;
     }
     let value = observed / (noise * precision);
     log_unit
-        - 0.5 * (std::f64::consts::TAU * noise).ln()
+        - 0.5 * ln(std::f64::consts::TAU * noise)
         - 0.5 * (observed * observed / noise - precision * value * value)
 }
 

@@ -1,5 +1,6 @@
 //! The graph prior of a linear process: which edges share a density, and which are fixed.
 
+use crate::numeric::real::ln;
 use crate::graph::density::GraphDensity;
 use crate::graph::prior::{EdgePrior, EdgeRule};
 
@@ -128,6 +129,6 @@ impl EdgePools {
     pub(super) fn collapsed_log_odds(&self, pool: usize, others: f64, law: Option<BetaLaw>) -> f64 {
         let Some(BetaLaw { alpha, beta }) = law else { return self.fixed_log_odds() };
         let absent = (self.sizes[pool] - 1.0 - others).max(0.0);
-        ((alpha + others.max(0.0)) / (beta + absent)).ln()
+        ln((alpha + others.max(0.0)) / (beta + absent))
     }
 }

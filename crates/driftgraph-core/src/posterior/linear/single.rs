@@ -3,6 +3,7 @@
 //! The posterior of the paths is then independent between variables. The best law of one variable given the others is
 //! Gauss-Markov, with a tridiagonal precision that all series of a group share.
 
+use crate::numeric::real::ln;
 use super::dynamics::LinearDynamics;
 use super::grid::{Group, LinearGrid};
 use super::joint::SmoothedPaths;
@@ -177,8 +178,8 @@ impl SingleSmoother<'_> {
             }
         }
         self.place_variances(group, variable, &factored, paths);
-        let log_det: f64 = factored.pivots.iter().map(|pivot| pivot.ln()).sum();
-        let constant = n as f64 * (std::f64::consts::TAU.ln() + 1.0);
+        let log_det: f64 = factored.pivots.iter().map(|pivot| ln(pivot)).sum();
+        let constant = n as f64 * (ln(std::f64::consts::TAU) + 1.0);
         0.5 * group.first_points.len() as f64 * (constant - log_det)
     }
 
@@ -228,12 +229,12 @@ impl SingleSmoother<'_> {
         let residuals = sums.residuals(&self.dynamics.effects);
         let log_steps: f64 = (layout.series().iter())
             .flat_map(|rows| (0..rows.n_steps()).map(move |step| rows.first_spread + step))
-            .map(|row| layout.step(row).ln())
+            .map(|row| ln(layout.step(row)))
             .sum();
         let moments = super::ascent::PathMoments::new(self.grid, paths);
         let tau = std::f64::consts::TAU;
         let cost = |n: f64, square: f64, variance: f64| {
-            0.5 * (n * (tau * variance).ln() + square / variance)
+            0.5 * (n * ln(tau * variance) + square / variance)
         };
         let mut joint = -0.5 * d as f64 * log_steps;
         for idx in 0..d {

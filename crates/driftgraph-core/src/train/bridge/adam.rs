@@ -27,20 +27,38 @@ impl Correction {
     }
 }
 
+/// How far a step goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// Learning rate.
+    pub(super) rate: f64,
+    /// For the number of steps so far.
+    pub(super) correction: Correction,
+}
+
+/// Running means of the gradient and of its square.
+pub(super) struct Moments<'a> {
+    /// Of the gradient.
+    pub(super) first: &'a mut [f64],
+    /// Of its square.
+    pub(super) second: &'a mut [f64],
+}
+
 /// One step against the gradient; a rate of 0 still updates the moments.
 pub(super) fn adam_step(
-    (rate, correction): (f64, Correction),
+    pace: Pace,
     gradient: &[f64],
-    (first, second): (&mut [f64], &mut [f64]),
+    moments: Moments<'_>,
     parameters: &mut [f64],
 ) {
+    let Moments { first, second } = moments;
     let chunks = (parameters.par_chunks_mut(CHUNK))
         .zip(gradient.par_chunks(CHUNK))
         .zip(first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK)));
-    chunks.for_each(|((parameters, gradient), moments)| {
+    chunks.for_each(|((parameters, gradient), (first, second))| {
         vectorised(
             #[inline(always)]
-            || step_entries((rate, correction), gradient, moments, parameters),
+            || step_entries(pace, gradient, Moments { first, second }, parameters),
         );
     });
 }
@@ -49,9 +67,9 @@ pub(super) fn adam_step(
 #[expect(clippy::inline_always, reason = "called inside vectorised loops")]
 #[inline(always)]
 fn step_entries(
-    (rate, correction): (f64, Correction),
+    Pace { rate, correction }: Pace,
     gradient: &[f64],
-    (first, second): (&mut [f64], &mut [f64]),
+    Moments { first, second }: Moments<'_>,
     parameters: &mut [f64],
 ) {
     let rate = rate / correction.first;
@@ -99,8 +117,12 @@ impl LazyMoments {
                         known = (n_steps, Correction::after(n_steps));
                     }
                     let range = row * n_columns..(row + 1) * n_columns;
-                    let moments = (&mut self.first[range.clone()], &mut self.second[range.clone()]);
-                    step_entries((rate, known.1), gradient, moments, &mut parameters[range]);
+                    let moments = Moments {
+                        first: &mut self.first[range.clone()],
+                        second: &mut self.second[range.clone()],
+                    };
+                    let pace = Pace { rate, correction: known.1 };
+                    step_entries(pace, gradient, moments, &mut parameters[range]);
                 }
             },
         );

@@ -5,9 +5,8 @@ use super::trainer::{BridgeTrainer, StopReason};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::edge_gains::log_odds_from_gains;
-use crate::posterior::bridge::gated::GatedMatrix;
 use crate::posterior::bridge::log_odds::{PathSums, closed_form_log_odds};
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln};
 use crate::posterior::linear::adequacy::Adequacy;
 use crate::posterior::linear::gibbs::DensityRule;
 use crate::posterior::linear::pools::BetaLaw;
@@ -160,20 +159,6 @@ impl BridgeFit {
         Some(crate::graph::posterior::edge_probabilities(logits, rules))
     }
 
-    /// Mean lagged effects given their edges, in increment scales per unit of time.
-    pub fn lagged_effects(&self) -> &[f64] {
-        self.effects(self.trainer.model().lagged())
-    }
-
-    /// Mean instantaneous effects given their edges, where they were fitted.
-    pub fn instant_effects(&self) -> Option<&[f64]> {
-        self.trainer.model().instant().map(|instant| self.effects(instant))
-    }
-
-    fn effects(&self, matrix: &GatedMatrix) -> &[f64] {
-        matrix.effects(&self.trainer.state().parameters)
-    }
-
     /// One score per edge: how strongly the data speak for any influence of source on target.
     ///
     /// The lagged log-odds where nothing instantaneous was fitted. Else softplus(lagged) +
@@ -188,7 +173,7 @@ impl BridgeFit {
 fn tempered(log_odds: &[f64], weights: &[f64]) -> Vec<f64> {
     let n = weights.len();
     let BetaLaw { alpha, beta } = DensityRule::careful_law(n);
-    let usual = (alpha / beta).ln();
+    let usual = ln(alpha / beta);
     (log_odds.iter().enumerate())
         .map(|(idx, odds)| match odds.is_finite() {
             true => (usual + weights[idx % n] * (odds - usual)).sigmoid(),

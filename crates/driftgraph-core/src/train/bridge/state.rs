@@ -1,7 +1,8 @@
 //! Everything that changes in training: plain numbers, enough to go on bit for bit.
 
-use super::adam::{Correction, LazyMoments, adam_step};
+use super::adam::{Correction, LazyMoments, Moments, Pace, adam_step};
 use super::cycle::Cycle;
+use crate::numeric::real::ln;
 use crate::posterior::bridge::batch::{Batch, Learned, LocalValues};
 use crate::posterior::bridge::model::{BridgeModel, ParameterPart, Workspace};
 
@@ -99,7 +100,8 @@ impl BridgeState {
     pub(super) fn apply(
         &mut self,
         model: &BridgeModel,
-        (rates, floor): (&Rates, f64),
+        rates: &Rates,
+        floor: f64,
         batch: Batch,
         work: &Workspace,
     ) {
@@ -119,14 +121,16 @@ impl BridgeState {
                 ParameterPart::Nets => rates.nets * share,
                 ParameterPart::Fixed => continue,
             };
-            let moments =
-                (slot.of_mut(&mut self.first_moments), slot.of_mut(&mut self.second_moments));
+            let moments = Moments {
+                first: slot.of_mut(&mut self.first_moments),
+                second: slot.of_mut(&mut self.second_moments),
+            };
             let parameters = slot.of_mut(&mut self.parameters);
-            adam_step((rate, correction), slot.of(&work.grads), moments, parameters);
+            adam_step(Pace { rate, correction }, slot.of(&work.grads), moments, parameters);
         }
         for slot in model.floored_slots() {
             for log_scale in slot.of_mut(&mut self.parameters) {
-                *log_scale = log_scale.max(floor.ln());
+                *log_scale = log_scale.max(ln(floor));
             }
         }
         self.apply_rows(rates.paths * share, &batch, work);

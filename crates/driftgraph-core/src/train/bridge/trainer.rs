@@ -365,8 +365,8 @@ impl BridgeTrainer {
         let (terms, undone) = match evaluated {
             Ok(terms) => {
                 let chosen = self.settings.get();
-                let rates = (&chosen.rates, chosen.min_scale);
-                self.state.apply(&self.model, rates, batch, &self.work);
+                let (rates, floor) = (&chosen.rates, chosen.min_scale);
+                self.state.apply(&self.model, rates, floor, batch, &self.work);
                 self.state.n_failed = 0;
                 self.state.last_elbo = Some(terms.elbo());
                 if let Some(window) = &mut self.state.window {

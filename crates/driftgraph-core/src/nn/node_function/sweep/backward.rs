@@ -29,7 +29,8 @@ impl<R: Real> SweptNode<'_, R> {
     pub(crate) fn backward(
         &self,
         grads: &mut [R],
-        (inputs, grad_messages): (&[R], &[R]),
+        inputs: &[R],
+        grad_messages: &[R],
         work: &mut SweepWorkspace<R>,
         grad_inputs: &mut [R],
     ) {
@@ -147,12 +148,12 @@ impl<R: Real> SweptNode<'_, R> {
         let width = self.function.sizes.width;
         let (column, offset) = self.unit(unit);
         // The slope right of the bend for all points, and what is different for those left of it.
-        let (of_total, of_left) = (slope_right(column, offset), -slope_change(column));
+        let shares = [slope_right(column, offset), -slope_change(column)];
         let weight = self.second_weight(unit);
         let row = &mut self.function.message_second.of_mut(grads)[unit * width..(unit + 1) * width];
         let AdjointSums { total, total_by_input, left, left_by_input, plain, by_input } = sums;
-        weighted_sum(plain, (of_total, total), (of_left, left));
-        weighted_sum(by_input, (of_total, total_by_input), (of_left, left_by_input));
+        weighted_sum(plain, shares, total, left);
+        weighted_sum(by_input, shares, total_by_input, left_by_input);
         for ((row, &plain), &by_input) in row.iter_mut().zip(&*plain).zip(&*by_input) {
             *row += offset * plain + column * by_input;
         }
@@ -200,7 +201,7 @@ impl<R: Real> AdjointSums<R> {
 
 /// `out = a x + b y`.
 #[inline(always)]
-fn weighted_sum<R: Real>(out: &mut [R], (a, x): (R, &[R]), (b, y): (R, &[R])) {
+fn weighted_sum<R: Real>(out: &mut [R], [a, b]: [R; 2], x: &[R], y: &[R]) {
     for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
         *out = a * x + b * y;
     }

@@ -94,6 +94,12 @@ impl GatedMatrix {
     }
 }
 
+/// Gradients of some effects of one source.
+struct EffectGrads<'a> {
+    means: &'a mut [f64],
+    log_deviations: &'a mut [f64],
+}
+
 impl Inputs<'_> {
     /// Rows from number `first` on; the diagonal has a slab of its own.
     fn rows(&self, first: usize, grads: &mut RowGrads<'_>) -> Share {
@@ -114,8 +120,11 @@ impl Inputs<'_> {
                 for (targets, log_slab) in
                     [(0..source, slab), (source..source + 1, diagonal_slab), (source + 1..d, slab)]
                 {
-                    let grads = (&mut means[targets.clone()], &mut log_deviations[targets.clone()]);
-                    self.effects((source, targets), log_slab, grads, &mut share);
+                    let by = EffectGrads {
+                        means: &mut means[targets.clone()],
+                        log_deviations: &mut log_deviations[targets.clone()],
+                    };
+                    self.effects(source, targets, log_slab, by, &mut share);
                 }
                 share.by_diagonal_slab += share.by_slab[source] - off_diagonal;
                 share.by_slab[source] = off_diagonal;
@@ -128,11 +137,13 @@ impl Inputs<'_> {
     /// Effects of one source on a range of targets; forbidden ones have weight 0.
     fn effects(
         &self,
-        (source, targets): (usize, Range<usize>),
+        source: usize,
+        targets: Range<usize>,
         log_slab: f64,
-        (by_means, by_log_deviations): (&mut [f64], &mut [f64]),
+        by: EffectGrads<'_>,
         share: &mut Share,
     ) {
+        let EffectGrads { means: by_means, log_deviations: by_log_deviations } = by;
         let (d, matrix) = (self.matrix.means.rows, self.matrix);
         let n = targets.len();
         let place = source * d + targets.start..source * d + targets.end;

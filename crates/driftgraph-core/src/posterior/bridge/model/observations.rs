@@ -3,6 +3,7 @@
 use super::{BridgeModel, Workspace};
 use crate::numeric::kernels::vectorised;
 use crate::numeric::real::Real;
+use crate::numeric::special::LN_TAU;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::batch::BatchSteps;
 use crate::posterior::bridge::observation::{Marginal, expected_log_density};
@@ -98,7 +99,7 @@ impl BridgeModel {
         );
         let mut sum = 0.0;
         for v in 0..d {
-            let constant = log_noise[v] + 0.5 * std::f64::consts::TAU.ln();
+            let constant = log_noise[v] + 0.5 * LN_TAU;
             sum -= 0.5 * squares[v] + counts[v] * constant;
             if self.structure.learn_noise {
                 self.log_noise.of_mut(&mut work.grads)[v] -= weight * (squares[v] - counts[v]);

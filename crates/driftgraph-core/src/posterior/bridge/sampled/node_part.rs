@@ -1,12 +1,12 @@
 //! A node function over the sampled steps of one evaluation, forward and back.
 
-use crate::nn::parameters::WithGradient;
+use crate::nn::parameters::{WithAdjoints, WithGradient};
 use rayon::prelude::*;
 
 use super::messages::MessageWork;
 use super::pass::{SampledPart, SampledSteps};
 use super::piece::GraphPiece;
-use crate::nn::node_function::{NodeAdjoints, NodeTrace, Rows};
+use crate::nn::node_function::{NodeAdjoints, NodeTrace, Rows, SweptAdjoints};
 use crate::numeric::real::Real;
 use crate::posterior::bridge::neural::Net;
 
@@ -140,9 +140,10 @@ impl<R: Real> CombinePass<R> {
             rows,
         );
         function.add_combine_gradients(grads, trace, adjoints, rows);
-        let strengths = (&self.strengths[..], &mut self.by_strengths[..]);
-        let messages = (messages.from(piece.first), &mut self.grad_messages[..], n);
-        function.aggregate_swept_backward(strengths, messages, adjoints, rows);
+        let strengths = WithAdjoints { values: &self.strengths, adjoints: &mut self.by_strengths };
+        let out = SweptAdjoints { all: &mut self.grad_messages, n_points: n };
+        let swept = messages.from(piece.first);
+        function.aggregate_swept_backward(strengths, swept, out, adjoints, rows);
         for (idx, out) in piece.grads.graph.iter_mut().enumerate() {
             *out += self.by_strengths[idx].to_f64() * net.strength(idx, 0.0).1;
         }

@@ -3,7 +3,7 @@
 use super::{Extra, Piece, PieceRows, Transition};
 use crate::nn::parameters::WithGradient;
 use crate::numeric::kernels::vectorised;
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln};
 use crate::posterior::bridge::innovation::{InnovationLaw, Residual};
 use crate::posterior::bridge::moments::StepMoments;
 
@@ -97,7 +97,7 @@ fn gaussian_cross_entropies(
         || {
             for row in 0..n {
                 let step = moments.steps[rows.first + row];
-                log_steps += step.ln();
+                log_steps += ln(step);
                 let share = 1.0 / step;
                 let own = row * d..(row + 1) * d;
                 let (residuals, variances) = (&mut residuals[own.clone()], &variances[own.clone()]);

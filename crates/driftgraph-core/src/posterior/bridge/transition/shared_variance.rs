@@ -144,7 +144,7 @@ fn add_product_by_sources(out: &mut [f64], a: &[f64], b: &[f64], d: usize) {
         return;
     }
     out.par_chunks_mut(block * d).enumerate().for_each(|(piece, out)| {
-        let columns = View::strided(&a[piece * block..], (n_rows, out.len() / d), d);
+        let columns = View::strided(&a[piece * block..], [n_rows, out.len() / d], d);
         add_product(out, d, columns.t(), View::new(b, n_rows, d));
     });
 }

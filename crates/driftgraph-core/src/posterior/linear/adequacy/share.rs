@@ -1,5 +1,6 @@
 //! The share of a variance that features explain: one variance component, by maximum likelihood.
 
+use crate::numeric::real::ln;
 use faer::{Mat, Side};
 
 use crate::numeric::kernels::{View, add_product, product};
@@ -42,13 +43,13 @@ fn best_share(values: &[f64], squares: &[f64], n: f64) -> f64 {
     let rest = (n - squares.iter().sum::<f64>()).max(0.0);
     let n_rest = (n - values.len() as f64).max(0.0);
     let log_likelihood = |h: f64| {
-        let (mut sum, mut log_det) = (rest / (1.0 - h), n_rest * (1.0 - h).ln());
+        let (mut sum, mut log_det) = (rest / (1.0 - h), n_rest * ln(1.0 - h));
         for (value, square) in values.iter().zip(squares) {
             let variance = (1.0 - h) + h * value;
             sum += square / variance;
-            log_det += variance.ln();
+            log_det += ln(variance);
         }
-        -0.5 * (n * (sum / n).ln() + log_det)
+        -0.5 * (n * ln(sum / n) + log_det)
     };
     let none = log_likelihood(0.0);
     let best = GRID.iter().map(|&h| (h, log_likelihood(h))).max_by(|a, b| a.1.total_cmp(&b.1));

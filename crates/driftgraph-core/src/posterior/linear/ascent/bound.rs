@@ -1,5 +1,6 @@
 //! The lower bound of the log evidence that coordinate ascent climbs.
 
+use crate::numeric::real::{exp, ln, ln_1p};
 use super::{Ascent, FIRST_SQUARE, OFFSET_PRECISION, SLAB_SQUARE};
 use crate::numeric::special::ln_beta;
 use crate::posterior::linear::grid::LinearGrid;
@@ -76,7 +77,7 @@ impl Ascent<'_> {
         let residuals = sums.residuals(&self.state.dynamics.effects);
         let dynamics = &self.state.dynamics;
         let moments = PathMoments::new(self.grid, paths);
-        let cost = |n: f64, square: f64, variance: f64| 0.5 * (n * variance.ln() + square / variance);
+        let cost = |n: f64, square: f64, variance: f64| 0.5 * (n * ln(variance) + square / variance);
         let mut gain = -self.prior_cost();
         for idx in 0..self.grid.n_variables() {
             let square = self.expected_square(idx, sums, &residuals);
@@ -100,7 +101,7 @@ impl Ascent<'_> {
             if effects.variances[idx] == 0.0 {
                 return 0.0;
             }
-            0.5 * (square - 1.0 - (effects.variances[idx] / prior_variance).ln())
+            0.5 * (square - 1.0 - ln(effects.variances[idx] / prior_variance))
         };
         let mut cost = 0.0;
         for target in 0..d {
@@ -115,10 +116,10 @@ impl Ascent<'_> {
             }
         }
         for slab in [effects.slabs.others, effects.slabs.own] {
-            cost += slab.ln() + 0.5 * SLAB_SQUARE / (slab * slab);
+            cost += ln(slab) + 0.5 * SLAB_SQUARE / (slab * slab);
         }
         for variance in &self.state.dynamics.initial_variances {
-            cost += 0.5 * (variance.ln() + FIRST_SQUARE / variance);
+            cost += 0.5 * (ln(variance) + FIRST_SQUARE / variance);
         }
         cost - self.density_gain()
     }
@@ -130,7 +131,7 @@ impl Ascent<'_> {
         match self.pools.law() {
             None => {
                 let log_odds = self.pools.fixed_log_odds();
-                let never = -log_odds.exp().ln_1p();
+                let never = -ln_1p(exp(log_odds));
                 pools.map(|(k, n)| k * log_odds + n * never).sum()
             }
             Some(BetaLaw { alpha, beta }) => pools
@@ -141,6 +142,6 @@ impl Ascent<'_> {
 }
 
 fn entropy(p: f64) -> f64 {
-    let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
+    let part = |p: f64| if p > 0.0 { -p * ln(p) } else { 0.0 };
     part(p) + part(1.0 - p)
 }

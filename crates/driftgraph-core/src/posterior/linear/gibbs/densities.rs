@@ -1,5 +1,6 @@
 //! What a chain learns of the densities of the graph.
 
+use crate::numeric::real::{exp, ln};
 use crate::numeric::special::ln_beta;
 use crate::posterior::linear::pools::{BetaLaw, EdgePools};
 use crate::random::RandomStream;
@@ -42,7 +43,7 @@ impl DensityRule {
         };
         let law = |(idx, &mean): (usize, &f64)| {
             let (a, b) = (MEAN_WEIGHT * usual, MEAN_WEIGHT * (1.0 - usual));
-            let log_weight = (a - 1.0) * mean.ln() + (b - 1.0) * (1.0 - mean).ln() + width(idx).ln();
+            let log_weight = (a - 1.0) * ln(mean) + (b - 1.0) * ln(1.0 - mean) + ln(width(idx));
             (law_of_mean(mean), log_weight)
         };
         Self::OneOf(means.iter().enumerate().map(law).collect())
@@ -83,7 +84,7 @@ impl DensityRule {
         };
         let logs: Vec<f64> = laws.iter().map(log_weight).collect();
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
+        let weights: Vec<f64> = logs.iter().map(|log| exp(log - largest)).collect();
         let mut left = random.uniform() * weights.iter().sum::<f64>();
         for ((law, _), weight) in laws.iter().zip(&weights) {
             left -= weight;
