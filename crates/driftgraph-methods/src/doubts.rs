@@ -9,11 +9,16 @@ const WORTH_SAYING: f64 = 0.05;
 const NEARLY_ALL: f64 = 0.6;
 
 /// What speaks against the graph that a fit found.
-pub(crate) fn doubts(adequacy: &Adequacy, edges: &[LearnedEdge], n_variables: usize) -> Vec<String> {
+pub(crate) fn doubts(
+    adequacy: &Adequacy,
+    edges: &[LearnedEdge],
+    n_variables: usize,
+) -> Vec<String> {
     let mut doubts = of_shares(&adequacy.mean_shares());
     if adequacy.n_rows == 0.0 {
         doubts.push(
-            "there are too few rows to tell whether the model fits: do not read single edges".to_owned(),
+            "there are too few rows to tell whether the model fits: do not read single edges"
+                .to_owned(),
         );
     }
     let pairs = (n_variables * n_variables) as f64;
@@ -74,7 +79,10 @@ mod tests {
         let coarse = Shares { others: 0.94, ..Shares::default() };
         let found = doubts(&adequacy(coarse), &[], 3);
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("94 % of what") && found[0].contains("sample faster"), "{found:?}");
+        assert!(
+            found[0].starts_with("94 % of what") && found[0].contains("sample faster"),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod settings;
 mod state;
 mod trainer;
 
+pub use crate::posterior::linear::adequacy::{Adequacy, Shares};
 pub use cycle::Cycle;
 pub use error::{BridgeError, SettingProblem};
 pub use fit::{BridgeFit, DrawnEffects, EdgeBeliefs, combined_scores};
@@ -20,5 +21,4 @@ pub use noise_identifiability::NoiseMoments;
 pub use settings::{BRIDGE_SETTINGS, BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates};
 pub use state::BridgeState;
 pub(crate) use trainer::state_key;
-pub use crate::posterior::linear::adequacy::{Adequacy, Shares};
 pub use trainer::{BridgeStep, BridgeTrainer, StopReason};

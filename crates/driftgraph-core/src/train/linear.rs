@@ -120,7 +120,8 @@ impl LinearTask {
         let grid = LinearGrid::new(data, step_size, &smoother.increment_scales)?;
         let pools = EdgePools::new(chosen.density, &knowledge.reordered(grid.variables()));
         let d = grid.n_variables();
-        let of = |value: &dyn Fn(usize) -> f64| grid.variables().iter().map(|&idx| value(idx)).collect();
+        let of =
+            |value: &dyn Fn(usize) -> f64| grid.variables().iter().map(|&idx| value(idx)).collect();
         let min_variance = chosen.min_scale * chosen.min_scale;
         let relative = |idx: usize| {
             let scale = smoother.increment_scales[idx];
@@ -149,8 +150,7 @@ impl LinearTask {
         kept: Option<LinearState>,
         follower: &Follower<'_>,
     ) -> Option<(LinearFit<'_>, LinearEnd)> {
-        let mut ascent =
-            Ascent::new(&self.grid, &self.pools, self.start.clone(), self.learn_noise);
+        let mut ascent = Ascent::new(&self.grid, &self.pools, self.start.clone(), self.learn_noise);
         let mut state = LinearState {
             ascent: ascent.state().clone(),
             chains: Vec::new(),

@@ -242,7 +242,8 @@ impl CandidatePlan {
         if plan.neural && shares.products + shares.past < WORTH_TRYING {
             plan.neural = false;
             plan.skipped.push(
-                "a neural drift was not tried: nothing in what the linear one leaves looks like it".to_owned(),
+                "a neural drift was not tried: nothing in what the linear one leaves looks like it"
+                    .to_owned(),
             );
         }
         Ok(plan)
@@ -405,9 +406,7 @@ impl Trained {
     /// Everything needed to go on.
     fn kept(&self) -> Kept {
         match &self.linear {
-            Some(linear) => {
-                Kept::new(&linear.state, &state_key(self.trainer.settings().get()))
-            }
+            Some(linear) => Kept::new(&linear.state, &state_key(self.trainer.settings().get())),
             None => Training::state(&self.trainer),
         }
     }
@@ -508,9 +507,8 @@ impl SelectSettings {
 
     /// The gain of one candidate over another; `None` where fewer than two units can be compared.
     fn gain(&self, candidate: &CandidateReport, other: &CandidateReport) -> Option<Gain> {
-        let asked = |unit: &usize| {
-            !candidate.not_asked.contains(unit) && !other.not_asked.contains(unit)
-        };
+        let asked =
+            |unit: &usize| !candidate.not_asked.contains(unit) && !other.not_asked.contains(unit);
         let units: Vec<usize> = (0..candidate.log_likelihoods.len()).filter(asked).collect();
         let pairs = units
             .iter()

@@ -435,6 +435,7 @@ mod tests {
             gain: None,
             converged: true,
             stopped: false,
+            not_asked: Vec::new(),
         };
         let made = candidate_plan(&usual, &candidate).unwrap();
         let words = made.command_words().join(" ");

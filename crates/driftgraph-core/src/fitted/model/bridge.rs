@@ -202,9 +202,8 @@ const DISAGREEMENT: &str = "lagged.disagreement";
 
 fn belief_arrays(beliefs: &EdgeBeliefs) -> Vec<(&'static str, &Vec<f64>)> {
     let effects = beliefs.effects.iter();
-    let effects = effects.flat_map(|drawn| {
-        [(EFFECTS, &drawn.means), (EFFECT_DEVIATIONS, &drawn.deviations)]
-    });
+    let effects =
+        effects.flat_map(|drawn| [(EFFECTS, &drawn.means), (EFFECT_DEVIATIONS, &drawn.deviations)]);
     let instant = beliefs.instant.iter().map(|values| (INSTANT_BELIEF, values));
     let disagreement = beliefs.disagreement.iter().map(|values| (DISAGREEMENT, values));
     let lagged = std::iter::once((LAGGED_BELIEF, &beliefs.lagged));

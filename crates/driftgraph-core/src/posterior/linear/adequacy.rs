@@ -150,8 +150,7 @@ fn spread_choice(d: usize, target: usize) -> Vec<usize> {
 
 fn products_of_states(rows: &InnovationRows) -> Features {
     let d = rows.n_variables();
-    let mut pairs: Vec<(usize, usize)> =
-        (0..d).flat_map(|a| (a..d).map(move |b| (a, b))).collect();
+    let mut pairs: Vec<(usize, usize)> = (0..d).flat_map(|a| (a..d).map(move |b| (a, b))).collect();
     if pairs.len() > MOST_PRODUCTS {
         RandomStream::new(0, Purpose::Resampling, 1).shuffle(&mut pairs);
         pairs.truncate(MOST_PRODUCTS);

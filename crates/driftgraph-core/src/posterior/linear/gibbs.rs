@@ -185,6 +185,12 @@ fn stream(rules: &ChainRules, sweep: u64) -> RandomStream {
 }
 
 impl ChainState {
+    /// Scales of the effects' prior that were drawn last.
+    #[cfg(feature = "testing")]
+    pub fn slabs(&self) -> Slabs {
+        self.slabs
+    }
+
     /// New paths, then their first states' law and the noise; the sums of their steps.
     fn draw_paths(
         &mut self,
@@ -247,11 +253,18 @@ impl ChainState {
         let mut visits = Vec::with_capacity(if counted { d * d } else { 0 });
         for target in 0..d {
             for source in 0..d {
-                let visit = self.evidence(source, target, rules.tempering[target], sums, &residuals);
+                let visit =
+                    self.evidence(source, target, rules.tempering[target], sums, &residuals);
                 let prior = prior[pools.pool(source, target)] + pools.knowledge(source, target);
                 self.draw_effect(source, target, &visit, pools, prior, random);
                 let effect = self.drawn_effect(source, target, &visit, random);
-                move_effect(effect, target * (d + 1) + source, sums, &mut residuals, &mut self.dynamics.effects);
+                move_effect(
+                    effect,
+                    target * (d + 1) + source,
+                    sums,
+                    &mut residuals,
+                    &mut self.dynamics.effects,
+                );
                 if counted {
                     visits.push(visit);
                 }

@@ -66,6 +66,22 @@ impl LinearGrid {
         self.series[rows.series_idx]
     }
 
+    /// First spread row of a series.
+    #[cfg(feature = "testing")]
+    pub fn spread_of(&self, rows: &SeriesRows) -> usize {
+        rows.first_spread
+    }
+
+    /// Paths drawn given everything observed, `[point, variable]`.
+    #[cfg(feature = "testing")]
+    pub fn drawn_paths(
+        &self,
+        dynamics: &super::dynamics::LinearDynamics,
+        random: &mut crate::random::RandomStream,
+    ) -> Option<Vec<f64>> {
+        super::joint::JointFilter::new(self, dynamics, &vec![0.0; self.n_variables()]).draw(random)
+    }
+
     /// Length of the step that starts at a point; 0 at the last of a series.
     pub(super) fn step_after(&self, point: usize) -> f64 {
         let series = self.layout.series();

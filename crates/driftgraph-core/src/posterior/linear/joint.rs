@@ -1,11 +1,11 @@
 //! Kalman filter, smoother and sampler of all variables jointly; series alike share covariances.
 
-use crate::numeric::real::ln;
 use super::dynamics::LinearDynamics;
 use super::grid::{Group, LinearGrid};
 use super::sums::StepSums;
 use crate::numeric::kernels::{View, add_product, product};
 use crate::numeric::linalg::{cholesky, identity, solve_lower, solve_upper};
+use crate::numeric::real::ln;
 use crate::random::RandomStream;
 
 /// Relative change of a covariance from one point to the next below which it stands still.
@@ -304,7 +304,8 @@ impl<'a> JointFilter<'a> {
         sums: &mut StepSums,
     ) {
         let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
-        let (h, n) = (self.grid.layout().step(group.first_spread + point), group.first_points.len());
+        let (h, n) =
+            (self.grid.layout().step(group.first_spread + point), group.first_points.len());
         let (weight, n) = (h * n as f64, n as f64);
         for row in 0..d {
             let scale = n / self.grid.scales()[row];
@@ -355,7 +356,12 @@ impl<'a> JointFilter<'a> {
             let mut state = row(&found.filtered, last);
             let filtered = &all.records[all.of_point[last]].filtered;
             random.fill_normal(&mut noise);
-            add_product(&mut state, d, View::new(&noise, n, d), View::new(&root(filtered, d)?, d, d).t());
+            add_product(
+                &mut state,
+                d,
+                View::new(&noise, n, d),
+                View::new(&root(filtered, d)?, d, d).t(),
+            );
             place_rows(&mut paths, group, last, &state, d);
             let (mut back, mut spread): (Option<Back>, Vec<f64>) = (None, Vec::new());
             for point in (0..last).rev() {

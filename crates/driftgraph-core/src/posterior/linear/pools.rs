@@ -1,8 +1,8 @@
 //! The graph prior of a linear process: which edges share a density, and which are fixed.
 
-use crate::numeric::real::ln;
 use crate::graph::density::GraphDensity;
 use crate::graph::prior::{EdgePrior, EdgeRule};
+use crate::numeric::real::ln;
 
 /// Pools of free edges between different variables, with what the user knows of single ones.
 ///

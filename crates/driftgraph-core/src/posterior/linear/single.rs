@@ -3,11 +3,11 @@
 //! The posterior of the paths is then independent between variables. The best law of one variable given the others is
 //! Gauss-Markov, with a tridiagonal precision that all series of a group share.
 
-use crate::numeric::real::ln;
 use super::dynamics::LinearDynamics;
 use super::grid::{Group, LinearGrid};
 use super::joint::SmoothedPaths;
 use super::sums::StepSums;
+use crate::numeric::real::ln;
 
 /// Smooths every variable once, starting from the means of all; `means` is `[point, variable]`.
 pub(super) fn smooth_by_variable(
@@ -88,11 +88,12 @@ impl SingleSmoother<'_> {
         let mut errors = vec![0.0; means.len()];
         for rows in layout.series() {
             for step in 0..rows.n_steps() {
-                let (here, h) = ((rows.first_point + step) * d, layout.step(rows.first_spread + step));
+                let (here, h) =
+                    ((rows.first_point + step) * d, layout.step(rows.first_spread + step));
                 for target in 0..d {
                     let row = &self.dynamics.effects[target * (d + 1)..(target + 1) * (d + 1)];
-                    let drift: f64 =
-                        row[d] + row[..d].iter().zip(&means[here..]).map(|(w, z)| w * z).sum::<f64>();
+                    let drift: f64 = row[d]
+                        + row[..d].iter().zip(&means[here..]).map(|(w, z)| w * z).sum::<f64>();
                     errors[here + target] = means[here + d + target]
                         - means[here + target]
                         - h * self.grid.scales()[target] * drift;
@@ -178,7 +179,7 @@ impl SingleSmoother<'_> {
             }
         }
         self.place_variances(group, variable, &factored, paths);
-        let log_det: f64 = factored.pivots.iter().map(|pivot| ln(pivot)).sum();
+        let log_det: f64 = factored.pivots.iter().map(|&pivot| ln(pivot)).sum();
         let constant = n as f64 * (ln(std::f64::consts::TAU) + 1.0);
         0.5 * group.first_points.len() as f64 * (constant - log_det)
     }
@@ -204,7 +205,8 @@ impl SingleSmoother<'_> {
 
     /// What the uncertainty of the states adds to the sums.
     fn add_spreads(&self, paths: &mut SmoothedPaths) {
-        let (d, m, layout) = (self.grid.n_variables(), self.grid.n_variables() + 1, self.grid.layout());
+        let (d, m, layout) =
+            (self.grid.n_variables(), self.grid.n_variables() + 1, self.grid.layout());
         for group in self.grid.groups() {
             let n = group.first_points.len() as f64;
             for point in 0..group.n_points - 1 {
@@ -224,7 +226,8 @@ impl SingleSmoother<'_> {
 
     /// E log p(paths, data), with what the uncertainty of effects costs.
     fn expected_log_joint(&self, paths: &SmoothedPaths) -> f64 {
-        let (d, m, layout) = (self.grid.n_variables(), self.grid.n_variables() + 1, self.grid.layout());
+        let (d, m, layout) =
+            (self.grid.n_variables(), self.grid.n_variables() + 1, self.grid.layout());
         let sums = &paths.sums;
         let residuals = sums.residuals(&self.dynamics.effects);
         let log_steps: f64 = (layout.series().iter())
@@ -233,9 +236,8 @@ impl SingleSmoother<'_> {
             .sum();
         let moments = super::ascent::PathMoments::new(self.grid, paths);
         let tau = std::f64::consts::TAU;
-        let cost = |n: f64, square: f64, variance: f64| {
-            0.5 * (n * ln(tau * variance) + square / variance)
-        };
+        let cost =
+            |n: f64, square: f64, variance: f64| 0.5 * (n * ln(tau * variance) + square / variance);
         let mut joint = -0.5 * d as f64 * log_steps;
         for idx in 0..d {
             let row = &self.dynamics.effects[idx * m..(idx + 1) * m];

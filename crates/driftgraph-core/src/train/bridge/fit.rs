@@ -2,11 +2,11 @@
 
 use super::state::BridgeState;
 use super::trainer::{BridgeTrainer, StopReason};
+use crate::numeric::real::{Real, ln};
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::edge_gains::log_odds_from_gains;
 use crate::posterior::bridge::log_odds::{PathSums, closed_form_log_odds};
-use crate::numeric::real::{Real, ln};
 use crate::posterior::linear::adequacy::Adequacy;
 use crate::posterior::linear::gibbs::DensityRule;
 use crate::posterior::linear::pools::BetaLaw;

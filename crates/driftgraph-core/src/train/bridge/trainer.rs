@@ -224,8 +224,7 @@ impl BridgeTrainer {
     ) -> Result<LinearTask, BridgeError> {
         let chosen = self.settings.get();
         let noise = ObservationModel::new(chosen, self.noise_moments);
-        let (_, smoother) =
-            BridgePosterior::smoothed(self.layout.clone(), noise.known_variance());
+        let (_, smoother) = BridgePosterior::smoothed(self.layout.clone(), noise.known_variance());
         let start = LinearStart {
             data: &self.standardizer.apply(data),
             step_size: chosen.step_size.map_or_else(|| default_step_size(data), Ok)?,
@@ -297,12 +296,15 @@ impl BridgeTrainer {
                 let h = self.layout.step(series.first_spread + step);
                 let earlier = self.layout.step(series.first_spread + step - 1);
                 let at = |point: usize| &means[point * d..(point + 1) * d];
-                rows.add(step, Neighbours {
-                    state: at(point),
-                    error: &dynamics.innovation(at(point), at(point + 1), h),
-                    earlier_state: at(point - 1),
-                    earlier_error: &dynamics.innovation(at(point - 1), at(point), earlier),
-                });
+                rows.add(
+                    step,
+                    Neighbours {
+                        state: at(point),
+                        error: &dynamics.innovation(at(point), at(point + 1), h),
+                        earlier_state: at(point - 1),
+                        earlier_error: &dynamics.innovation(at(point - 1), at(point), earlier),
+                    },
+                );
             }
         }
         Adequacy::of_rows(&rows)

@@ -115,12 +115,15 @@ impl InnovationRows {
         for series in layout.series() {
             for step in 1..series.n_steps() {
                 let point = series.first_point + step;
-                rows.add(step, Neighbours {
-                    state: &row(states, point),
-                    error: &error(point),
-                    earlier_state: &row(states, point - 1),
-                    earlier_error: &error(point - 1),
-                });
+                rows.add(
+                    step,
+                    Neighbours {
+                        state: &row(states, point),
+                        error: &error(point),
+                        earlier_state: &row(states, point - 1),
+                        earlier_error: &error(point - 1),
+                    },
+                );
             }
         }
         rows
@@ -230,7 +233,8 @@ pub(super) fn cluster_scores(
     for series in layout.series() {
         let n_blocks = n_blocks.min(series.n_steps().max(1));
         for block in 0..n_blocks {
-            let steps = block * series.n_steps() / n_blocks..(block + 1) * series.n_steps() / n_blocks;
+            let steps =
+                block * series.n_steps() / n_blocks..(block + 1) * series.n_steps() / n_blocks;
             if steps.is_empty() {
                 continue;
             }

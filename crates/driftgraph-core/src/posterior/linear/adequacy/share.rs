@@ -7,7 +7,8 @@ use crate::numeric::kernels::{View, add_product, product};
 
 /// Shares that are compared.
 const GRID: [f64; 17] = [
-    0.0, 0.003, 0.006, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97,
+    0.0, 0.003, 0.006, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9,
+    0.97,
 ];
 /// Log likelihood, in nats, by which a share must beat none.
 const MIN_GAIN: f64 = 2.0;
@@ -25,7 +26,8 @@ pub(super) struct Features {
 pub(super) fn explained_shares(features: &Features, targets: &[f64], n_targets: usize) -> Vec<f64> {
     let n = targets.len() / n_targets;
     let targets = standard_columns(targets, n_targets);
-    let Some(Spectrum { values, projections }) = Spectrum::new(features, &targets, n_targets) else {
+    let Some(Spectrum { values, projections }) = Spectrum::new(features, &targets, n_targets)
+    else {
         return vec![0.0; n_targets];
     };
     let total: f64 = values.iter().sum();

@@ -1,7 +1,7 @@
 //! The lower bound of the log evidence that coordinate ascent climbs.
 
-use crate::numeric::real::{exp, ln, ln_1p};
 use super::{Ascent, FIRST_SQUARE, OFFSET_PRECISION, SLAB_SQUARE};
+use crate::numeric::real::{exp, ln, ln_1p};
 use crate::numeric::special::ln_beta;
 use crate::posterior::linear::grid::LinearGrid;
 use crate::posterior::linear::joint::SmoothedPaths;
@@ -72,12 +72,14 @@ impl Ascent<'_> {
 
     /// E log p(paths, data | effects) - KL(effects) - log priors, up to what no update of parameters changes:
     /// what an update under fixed paths must not lower.
+    #[cfg(feature = "testing")]
     pub fn expected_gain(&self, paths: &SmoothedPaths) -> f64 {
         let sums = &paths.sums;
         let residuals = sums.residuals(&self.state.dynamics.effects);
         let dynamics = &self.state.dynamics;
         let moments = PathMoments::new(self.grid, paths);
-        let cost = |n: f64, square: f64, variance: f64| 0.5 * (n * ln(variance) + square / variance);
+        let cost =
+            |n: f64, square: f64, variance: f64| 0.5 * (n * ln(variance) + square / variance);
         let mut gain = -self.prior_cost();
         for idx in 0..self.grid.n_variables() {
             let square = self.expected_square(idx, sums, &residuals);
@@ -119,7 +121,7 @@ impl Ascent<'_> {
             cost += ln(slab) + 0.5 * SLAB_SQUARE / (slab * slab);
         }
         for variance in &self.state.dynamics.initial_variances {
-            cost += 0.5 * (ln(variance) + FIRST_SQUARE / variance);
+            cost += 0.5 * (ln(*variance) + FIRST_SQUARE / variance);
         }
         cost - self.density_gain()
     }
@@ -134,9 +136,9 @@ impl Ascent<'_> {
                 let never = -ln_1p(exp(log_odds));
                 pools.map(|(k, n)| k * log_odds + n * never).sum()
             }
-            Some(BetaLaw { alpha, beta }) => pools
-                .map(|(k, n)| ln_beta(alpha + k, beta + n - k) - ln_beta(alpha, beta))
-                .sum(),
+            Some(BetaLaw { alpha, beta }) => {
+                pools.map(|(k, n)| ln_beta(alpha + k, beta + n - k) - ln_beta(alpha, beta)).sum()
+            }
         }
     }
 }
