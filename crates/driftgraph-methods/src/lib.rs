@@ -19,6 +19,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod bridge;
+mod halves;
 mod levels;
 mod linear_algebra;
 mod method;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use driftgraph_core::SeriesSet;
+use driftgraph_core::{Preparation, SeriesSet};
 use driftgraph_core::train::bridge::BridgeError;
 use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::progress::Progress;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask};
 use crate::settings::flag_words;
-use crate::{METHODS, bridge, method_of};
+use crate::{METHODS, bridge, halves, method_of};
 
 /// A method with all its settings, ready to learn.
 #[derive(Clone)]
@@ -162,6 +162,7 @@ pub fn asked_in_toml(text: &str) -> Result<Asked, PlanError> {
         }
     };
     let (method, preset) = (name("method")?, name("preset")?);
+    let preparation = preparation_in(&mut settings)?;
     let known = |name: &String| {
         name == bridge::NAME
             || name == bridge::BROKEN_STEPS
@@ -171,8 +172,15 @@ pub fn asked_in_toml(text: &str) -> Result<Asked, PlanError> {
     };
     match settings.keys().find(|name| !known(name)) {
         Some(name) => Err(PlanError::UnknownSetting { name: name.clone() }),
-        None => Ok(Asked { method, preset, settings, edges: Vec::new() }),
+        None => Ok(Asked { method, preset, settings, edges: Vec::new(), preparation }),
     }
+}
+
+/// What is taken out of the data, from the settings among which it stands.
+fn preparation_in(settings: &mut Map<String, Value>) -> Result<Preparation, PlanError> {
+    let own = ["season", "detrend", "log"];
+    let own = own.into_iter().filter_map(|name| Some((name.to_owned(), settings.remove(name)?)));
+    from_value(Value::Object(own.collect()), "season, detrend or log")
 }
 
 impl FitPlan {
@@ -234,8 +242,16 @@ impl FitPlan {
 
     /// Learns from data, and says what the method does with those it cannot take as they are.
     pub fn learn(&self, data: &SeriesSet, progress: &dyn Progress) -> Result<Learned, MethodError> {
-        let mut learned = self.method.learn(&MethodTask { data, plan: self, progress })?;
+        let transform = self.asked.preparation.fit(data)?;
+        let prepared = transform.as_ref().map(|transform| transform.apply(data));
+        let given = prepared.as_ref().unwrap_or(data);
+        let mut learned = self.method.learn(&MethodTask { data: given, plan: self, progress })?;
+        learned.model = match learned.model {
+            Some(model) => Some(model.with_transform(transform).map_err(MethodError::Model)?),
+            None => None,
+        };
         learned.remarks.splice(0..0, self.adjustments(data));
+        learned.remarks.extend(halves::remark(given, &learned.edges));
         Ok(learned)
     }
 
@@ -283,6 +299,7 @@ impl FitPlan {
         }
         let edges = serde_json::to_value(&self.asked.edges).unwrap_or_default();
         flatten(&mut flat, "edges", edges);
+        flatten(&mut flat, "", Value::Object(to_object(&self.asked.preparation)));
         flatten(&mut flat, "", Value::Object(self.settings.clone()));
         flat
     }
@@ -302,6 +319,12 @@ impl FitPlan {
         }
         if let Some(preset) = &asked.preset {
             words.extend(["--preset".to_owned(), preset.clone()]);
+        }
+        let Preparation { season, detrend, log } = &asked.preparation;
+        words.extend(season.iter().flat_map(|rows| ["--season".to_owned(), rows.to_string()]));
+        words.extend(detrend.then(|| "--detrend".to_owned()));
+        if !log.is_empty() {
+            words.extend(["--log".to_owned(), log.join(",")]);
         }
         for (name, value) in &asked.settings {
             match value {

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::{EdgeKind, links};
 use driftgraph_core::fitted::score::SelfEdges;
+use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
 use driftgraph_data::graph_formats::sign_word;
@@ -50,9 +51,15 @@ pub(crate) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
-    let plan = FitPlan::new(asked(args)?)?;
+    let mut asked = asked(args)?;
+    // What is wrong with the settings is told before a large table is read.
+    FitPlan::new(asked.clone())?;
     let loaded = load_data(&args.data)?;
-    for warning in Summary::new(&loaded).warnings {
+    asked.edges.extend(edges_into(&args.inputs, loaded.data.variables())?);
+    let plan = FitPlan::new(asked)?;
+    let transform = plan.asked().preparation.fit(&loaded.data)?;
+    let left = transform.as_ref().map(|transform| transform.apply(&loaded.data));
+    for warning in Summary::for_fit_to(&loaded, left.as_ref().unwrap_or(&loaded.data)).warnings {
         printer::note(&format!("warning: {warning}"));
     }
     let graph = args.truth.as_deref().map(|path| read_truth(path, &loaded)).transpose()?;
@@ -72,6 +79,24 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
         },
         report: true,
     })
+}
+
+/// The edges that cannot be where some variables were set from outside.
+fn edges_into(inputs: &[String], variables: &[String]) -> anyhow::Result<Vec<KnownEdge>> {
+    let mut edges = Vec::new();
+    for input in inputs {
+        if !variables.contains(input) {
+            let names: Vec<String> = variables.iter().map(|name| format!("`{name}`")).collect();
+            bail!("`--inputs` names `{input}`, but the variables are {}", names.join(", "));
+        }
+        let others = variables.iter().filter(|name| *name != input);
+        edges.extend(others.map(|source| KnownEdge {
+            source: source.clone(),
+            target: input.clone(),
+            probability: 0.0,
+        }));
+    }
+    Ok(edges)
 }
 
 fn resumed(args: &FitArgs, folder: &Path) -> anyhow::Result<Resume> {

@@ -141,9 +141,14 @@ fn fan_layers(fan: &FanSeries, variable: usize, class: &'static str) -> Vec<Laye
     vec![band(0, 4), band(1, 3), Layer::Line { class, points: pairs(&fan.times, quantile(2)) }]
 }
 
-/// A time as the user wrote times.
+/// A time as the user wrote times, with every digit: 1845 is no 1850.
 fn time_text(view: &ReportView, time: f64) -> String {
-    view.data.calendar.map_or_else(|| short(time), |calendar| calendar.text(time))
+    // Twelve digits are more than anybody measures, and hide the rounding of sums.
+    let plain = || {
+        let rounded: f64 = format!("{time:.11e}").parse().unwrap_or(time);
+        rounded.to_string().replace('-', "−")
+    };
+    view.data.calendar.map_or_else(plain, |calendar| calendar.text(time))
 }
 
 fn intervention_part(view: &ReportView, idx: usize, one: &InterventionView) -> Element {
