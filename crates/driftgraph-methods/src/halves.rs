@@ -47,7 +47,8 @@ pub(crate) fn remark(data: &SeriesSet, edges: &[LearnedEdge]) -> Option<String> 
     let clear = CLEAR + CLEAR_PER_DECADE * (asked.len() as f64).log10();
     let mut seen = [Vec::new(), Vec::new()];
     for edge in asked {
-        let (a, b) = (first.slope(edge.source, edge.target), second.slope(edge.source, edge.target));
+        let (a, b) =
+            (first.slope(edge.source, edge.target), second.slope(edge.source, edge.target));
         let gap = (a.value - b.value) / a.error.hypot(b.error);
         if gap.abs() < clear {
             continue;
@@ -217,7 +218,8 @@ mod tests {
     /// A ring in which each variable drives the next one.
     fn ring(memory: f64, coupling: f64, state: &[f64], noise: &[f64]) -> Vec<f64> {
         let d = state.len();
-        let one = |idx: usize| memory * state[idx] + coupling * state[(idx + d - 1) % d] + noise[idx];
+        let one =
+            |idx: usize| memory * state[idx] + coupling * state[(idx + d - 1) % d] + noise[idx];
         (0..d).map(one).collect()
     }
 
@@ -273,7 +275,8 @@ mod tests {
     #[test]
     fn few_rows_and_no_edges_say_nothing() {
         assert_eq!(warned(0, (1, 40, 2), |_, _, x, e| ring(0.5, 0.3, x, e)), None);
-        let sentence = sentence(&[vec!["`a -> b`".into()], vec!["`c -> d`".into()]], "rows").unwrap();
+        let sentence =
+            sentence(&[vec!["`a -> b`".into()], vec!["`c -> d`".into()]], "rows").unwrap();
         assert_eq!(
             sentence,
             "warning: the halves of the data disagree: `a -> b` in the first half of the rows only, `c -> d` in the \

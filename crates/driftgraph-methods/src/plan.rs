@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use driftgraph_core::{Preparation, SeriesSet};
 use driftgraph_core::train::bridge::BridgeError;
 use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::KnownEdge;
+use driftgraph_core::{Preparation, SeriesSet};
 use driftgraph_data::ReadOptions;
 use driftgraph_data::record::Asked;
 use serde_json::{Map, Value};

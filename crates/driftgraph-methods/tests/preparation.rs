@@ -39,9 +39,10 @@ fn learned(data: &SeriesSet, preparation: Preparation) -> Learned {
 
 /// Edges between different variables that are more probable than not.
 fn edges(learned: &Learned) -> Vec<(usize, usize)> {
-    let probable = learned.edges.iter().filter(|edge| {
-        edge.source != edge.target && edge.probability.unwrap() >= 0.5
-    });
+    let probable = learned
+        .edges
+        .iter()
+        .filter(|edge| edge.source != edge.target && edge.probability.unwrap() >= 0.5);
     let mut found: Vec<_> = probable.map(|edge| (edge.source, edge.target)).collect();
     found.sort_unstable();
     found
@@ -62,11 +63,11 @@ fn settings_files_and_commands_say_what_is_taken_out() {
         "method = \"ridge\"\nseason = 12\ndetrend = true\nlog = [\"a\", \"b\"]\n",
     );
     let plan = FitPlan::new(asked.unwrap()).unwrap();
-    assert_eq!(
-        plan.command_words().join(" "),
-        "--method ridge --season 12 --detrend --log a,b"
-    );
+    assert_eq!(plan.command_words().join(" "), "--method ridge --season 12 --detrend --log a,b");
     let other = FitPlan::named("ridge").unwrap();
-    assert_eq!(plan.differences(&other)[..2], ["`detrend`: true against none", "`log`: [\"a\",\"b\"] against none"]);
+    assert_eq!(
+        plan.differences(&other)[..2],
+        ["`detrend`: true against none", "`log`: [\"a\",\"b\"] against none"]
+    );
     assert!(driftgraph_methods::asked_in_toml("season = \"winter\"").is_err());
 }

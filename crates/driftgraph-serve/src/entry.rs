@@ -63,7 +63,8 @@ impl RunFacts {
 
 fn size_in_words(job: &JobRecord) -> String {
     let data = &job.data;
-    let (rows, variables) = (count(data.rows, "row", "rows"), count(data.variables, "variable", "variables"));
+    let (rows, variables) =
+        (count(data.rows, "row", "rows"), count(data.variables, "variable", "variables"));
     format!("{} series, {rows}, {variables}", data.series)
 }
 

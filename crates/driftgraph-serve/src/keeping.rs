@@ -56,7 +56,8 @@ impl Library {
         let report = RunFolder::at(&to).report_file();
         if report.is_file() {
             let shown = self.show(new)?;
-            fs::write(report, report_html(&shown.view)).map_err(|error| Refusal::unusable(&error))?;
+            fs::write(report, report_html(&shown.view))
+                .map_err(|error| Refusal::unusable(&error))?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use driftgraph_report::{
 };
 use driftgraph_text::{escaped, json_in_html};
 
-use crate::library::RunEntry;
+use crate::entry::RunEntry;
 
 /// Styles beside those of the report.
 pub(crate) const STYLES: &str = include_str!("../assets/page.css");
@@ -134,7 +134,8 @@ fn differences(first: &ReportView, second: &ReportView) -> String {
         std::collections::BTreeMap::new();
     for (place, view) in views.into_iter().enumerate() {
         let name = |idx: usize| view.graph.variables[idx].as_str();
-        let edges = view.graph.edges.iter().map(|edge| (name(edge.source), name(edge.target), edge));
+        let edges =
+            view.graph.edges.iter().map(|edge| (name(edge.source), name(edge.target), edge));
         let shared = |end: &str| views.iter().all(|view| has(view, end));
         for (source, target, edge) in edges.filter(|(from, to, _)| shared(from) && shared(to)) {
             pairs.entry((source, target)).or_default()[place] = edge.probability;

@@ -371,13 +371,15 @@ mod tests {
         let data = set(&["x", "y"], &rows(20), |time| vec![time - 1905.0, 1.0]);
         let refused = |preparation: Preparation| preparation.fit(&data).unwrap_err().to_string();
         let season = |rows| Preparation { season: Some(rows), ..Preparation::default() };
-        let log =
-            |name: &str| Preparation { log: vec![name.to_owned()], ..Preparation::default() };
+        let log = |name: &str| Preparation { log: vec![name.to_owned()], ..Preparation::default() };
         assert_eq!(
             refused(log("x")),
             "`x` is -5 in row 1 of series `a`, and only positive numbers have a logarithm"
         );
-        assert_eq!(refused(log("z")), "there is no variable `z` to take the logarithm of; there are `x`, `y`");
+        assert_eq!(
+            refused(log("z")),
+            "there is no variable `z` to take the logarithm of; there are `x`, `y`"
+        );
         assert_eq!(
             refused(season(12)),
             "a season of 12 rows needs a series of at least 24, and the longest has 20"

@@ -86,7 +86,9 @@ pub enum FittedError {
         known: Vec<String>,
     },
     /// A value that a variable on a logarithmic scale cannot have.
-    #[error("`{variable}` was fitted on a logarithmic scale and is always positive, so it cannot be {value}")]
+    #[error(
+        "`{variable}` was fitted on a logarithmic scale and is always positive, so it cannot be {value}"
+    )]
     NoLogarithm {
         /// Name of the variable.
         variable: String,

@@ -58,7 +58,9 @@ impl FittedModel {
         data: Option<&SeriesSet>,
         progress: &Progress<'_>,
     ) -> Result<InterventionEffect, FittedError> {
-        if let Some(variable) = interventions.changed_dynamics().filter(|_| self.transform().is_some()) {
+        if let Some(variable) =
+            interventions.changed_dynamics().filter(|_| self.transform().is_some())
+        {
             let variable = self.variables()[variable].clone();
             return Err(FittedError::DynamicsOfRest { variable });
         }

@@ -25,12 +25,7 @@ impl FittedModel {
     }
 
     /// A value of the user's, as the process has it.
-    pub(super) fn inner(
-        &self,
-        variable: usize,
-        time: f64,
-        value: f64,
-    ) -> Result<f64, FittedError> {
+    pub(super) fn inner(&self, variable: usize, time: f64, value: f64) -> Result<f64, FittedError> {
         let Some(transform) = self.transform() else { return Ok(value) };
         let inner = transform.forward(variable, time, value);
         if value.is_finite() && !inner.is_finite() {

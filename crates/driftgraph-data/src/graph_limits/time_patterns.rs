@@ -165,7 +165,8 @@ mod tests {
                 .collect()
         };
         let found =
-            season(&table(&[wave(12.0, 1), scatter(2, 96), wave(12.0, 3)]), &axis("months")).unwrap();
+            season(&table(&[wave(12.0, 1), scatter(2, 96), wave(12.0, 3)]), &axis("months"))
+                .unwrap();
         assert!(found.starts_with("`x0`, `x2` share a season of 12 rows (year)"), "{found}");
         assert!(season(&table(&[wave(12.0, 1), wave(12.0, 3)]), &axis("furlongs")).is_none());
         assert!(season(&table(&[wave(9.7, 1), wave(9.7, 3)]), &axis("months")).is_none());

@@ -1,9 +1,9 @@
 //! Whether doing the same thing twice changes nothing, tried on many states and times.
 
 use super::Interventions;
-use crate::{Standardizer, Transform};
 use crate::fitted::expression::ExpressionError;
 use crate::random::{Purpose, RandomStream};
+use crate::{Standardizer, Transform};
 
 /// States tried at each time.
 const N_STATES: usize = 500;
