@@ -241,7 +241,7 @@ test("dated tables are read together, compared with known edges, and asked in da
   const years = await page.locator("#ask-charts .chart").first().locator(".axes").innerHTML();
   assert.match(years, />200[0-9]</, "axes have years");
   // The name that has no room is whole where one looks for it.
-  assert.equal(await page.locator("#ask-charts .chart .heading title").first().textContent(), LONG);
+  assert.ok((await page.locator("#ask-charts .chart .heading title").allTextContents()).includes(LONG));
   await page.locator("#hold-from").fill("1990-01-01");
   await page.locator("#hold-to").fill("1991-01-01");
   await page.locator("#hold button").click();

@@ -120,6 +120,7 @@ impl Library {
         let plan = FitPlan::new(new.asked).map_err(|error| Refusal::unusable(&error))?;
         let loaded = load(std::slice::from_ref(&tables), &read_options)
             .map_err(|error| Refusal::unusable(&error))?;
+        plan.asked().preparation.fit(&loaded.data).map_err(|error| Refusal::unusable(&error))?;
         let truth = new.truth.then(|| truth(&tables, loaded.data.variables())).transpose()?;
         if RunFolder::at(&folder).holds().is_some() || self.live(&new.name).is_some() {
             let reason = format!("there is a run called `{}` already", new.name);

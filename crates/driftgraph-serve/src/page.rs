@@ -119,7 +119,8 @@ pub(crate) fn compare(
         figure(&first.name, &first.graph),
         figure(&second.name, &other),
         differences(first, second),
-        agreement_sections(agreement)
+        // Of runs without a pair of variables in common there is nothing more to say.
+        if agreement.variables.len() > 1 { agreement_sections(agreement) } else { String::new() }
     );
     shell("Two runs", &body, &[])
 }

@@ -30,7 +30,7 @@ const FIELDS: &[(&str, &str)] = &[
 pub(crate) fn in_page_words(text: &str) -> String {
     let words = with_options(text, &|option, value| {
         let (_, field) = FIELDS.iter().find(|(name, _)| *name == option)?;
-        let is_placeholder = value.bytes().all(|b| !b.is_ascii_lowercase());
+        let is_placeholder = value.bytes().all(|b| b.is_ascii_uppercase() || b == b',');
         Some(match value {
             _ if is_placeholder => format!("“{field}”"),
             value => format!("“{field}”: {}", value.trim_matches('\'')),
@@ -60,6 +60,7 @@ mod tests {
             in_page_words("leave one of them out with `--ignore 'a b'`"),
             "leave one of them out with “Columns to leave out”: a b"
         );
+        assert_eq!(in_page_words("`--season 12` does"), "“Season of so many rows”: 12 does");
         assert_eq!(in_page_words("no `--such-thing` here"), "no `--such-thing` here");
     }
 

@@ -15,6 +15,7 @@ use driftgraph_data::record::Ending;
 use driftgraph_data::summary::Summary;
 use driftgraph_methods::FitPlan;
 use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, Truth, fit, resume};
+use driftgraph_text::count;
 
 use crate::args::FitArgs;
 use crate::commands::graph::kind_cell;
@@ -59,10 +60,14 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
     let plan = FitPlan::new(asked)?;
     let transform = plan.asked().preparation.fit(&loaded.data)?;
     let left = transform.as_ref().map(|transform| transform.apply(&loaded.data));
-    for warning in Summary::for_fit_to(&loaded, left.as_ref().unwrap_or(&loaded.data)).warnings {
+    let mut warnings = Summary::for_fit_to(&loaded, left.as_ref().unwrap_or(&loaded.data)).warnings;
+    // What was set from outside is known by now.
+    warnings.retain(|warning| args.inputs.is_empty() || !warning.contains("`--inputs "));
+    for warning in warnings {
         printer::note(&format!("warning: {warning}"));
     }
-    let graph = args.truth.as_deref().map(|path| read_truth(path, &loaded)).transpose()?;
+    let truth = |path: &PathBuf| read_truth(path, &loaded, &args.data.ignore);
+    let graph = args.truth.as_ref().map(truth).transpose()?;
     let self_edges = args.self_edges.map_or(SelfEdges::Kept, Into::into);
     let default = Pace::default();
     Ok(FitJob {
@@ -110,9 +115,27 @@ fn resumed(args: &FitArgs, folder: &Path) -> anyhow::Result<Resume> {
     })
 }
 
-pub(crate) fn read_truth(path: &Path, loaded: &Loaded) -> anyhow::Result<SignatureGraph> {
-    let graph = read_edges(path, None)?.graph(loaded.data.variables());
-    graph.with_context(|| format!("cannot use the truth in `{}`", path.display()))
+/// The known edges between the variables; those of columns that were left out are left out, too.
+pub(crate) fn read_truth(
+    path: &Path,
+    loaded: &Loaded,
+    ignored: &[String],
+) -> anyhow::Result<SignatureGraph> {
+    let variables = loaded.data.variables();
+    let ignored = ignored.iter().filter(|name| !variables.contains(name));
+    let names: Vec<String> = variables.iter().chain(ignored).cloned().collect();
+    let all = read_edges(path, None)?.graph(&names);
+    let all = all.with_context(|| format!("cannot use the truth in `{}`", path.display()))?;
+    let mut graph = SignatureGraph::empty(variables.len());
+    for (source, target) in all.edges().filter(|ends| ends.0.max(ends.1) < variables.len()) {
+        graph.set_edge(source, target, true);
+    }
+    let n_left_out = all.n_edges() - graph.n_edges();
+    if n_left_out > 0 {
+        let edges = count(n_left_out, "known edge", "known edges");
+        printer::note(&format!("note: {edges} of columns that were ignored left out"));
+    }
+    Ok(graph)
 }
 
 /// `measurements-run`, or with the first number that is free.

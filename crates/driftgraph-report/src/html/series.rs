@@ -104,7 +104,9 @@ pub(super) fn next_section(view: &ReportView) -> Element {
     }
     if view.interventions.is_empty() {
         let command = Element::new("code").text("driftgraph report RUN --do 'variable = value'");
-        let text = Element::new("p").set("class", "faint").text("No intervention was asked for. ");
+        // The page has a form for it.
+        let text = Element::new("p").set("class", "faint only-in-report");
+        let text = text.text("No intervention was asked for. ");
         out.push(text.with(command).text(" adds what happens when a variable is held."));
     }
     out
