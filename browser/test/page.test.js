@@ -1,7 +1,7 @@
 // The local page as a user has it: the real binary, a real browser, from the table to the answer.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -97,6 +97,11 @@ test("a table that cannot be used is explained, and its columns can be changed",
   assert.equal(new URL(page.url()).search, "", "the token leaves the address bar");
   await page.locator("#file").setInputFiles({ name: "odd.csv", mimeType: "text/csv", buffer: Buffer.from(`when,${NASTY},b\n0,1,2\n1,2,3\n2,1,5\n`) });
   await page.locator("#understood-words .problems").waitFor();
+  // Nothing was found, and nothing is said to be found; advice names the fields of the page.
+  assert.deepEqual(await page.locator("#time-column option").first().innerText(), "not found: choose one");
+  const advice = await page.locator("#understood-words").innerText();
+  assert.match(advice, /“Time”/);
+  assert.doesNotMatch(advice, /--|uploads/);
   await page.locator("#time-column").selectOption("when");
   await page.locator("#variables-table tbody tr").first().waitFor();
   assert.deepEqual(await page.locator("#variables-table tbody th").allTextContents(), [NASTY, "b"]);
@@ -122,6 +127,7 @@ test("a table is uploaded, fitted, watched, stopped and resumed", { timeout: 120
   await page.locator("#stop").click();
   await page.locator("#resume").waitFor({ state: "visible" });
   assert.equal(await page.locator("#standing").innerText(), "stopped");
+  assert.match(await page.locator("#remains").innerText(), /^Stopped (early|before).*going on/);
   await page.locator("#resume").click();
   await page.locator("#stop").waitFor({ state: "visible" });
   await curve.waitFor();
@@ -184,17 +190,117 @@ test("two runs are compared side by side", async () => {
   execFileSync(binary, ["fit", "data/data.csv", "--steps", "60", "--select", "none", "--ensemble", "1", "--out", "runs/third"], { cwd: folder, stdio: "ignore" });
   await page.goto(`http://127.0.0.1:${port}/`);
   await page.locator("#compare-form").waitFor({ state: "visible" });
+  await page.locator("#compare-a").selectOption("second");
+  await page.locator("#compare-b").selectOption("third");
   await page.locator("#compare-form button").click();
   await page.waitForURL("**/compare?a=second&b=third");
   assert.equal(await page.locator("svg.graph").count(), 2);
   assert.ok(await page.locator("tbody tr").count() > 3);
 });
 
+// Ten years of months: two tables of one series each, and edges that are known.
+const months = (seed) => {
+  let [x, y] = [0, 0], state = seed;
+  const noise = () => { state = (state * 1103515245 + 12345) % 2147483648; return state / 1073741824 - 1; };
+  const rows = Array.from({ length: 120 }, (_, month) => {
+    [x, y] = [0.7 * x + noise(), 0.6 * y + 0.8 * x + noise()];
+    return `${2000 + Math.floor(month / 12)}-${String(month % 12 + 1).padStart(2, "0")}-01,${x.toFixed(4)},${y.toFixed(4)}`;
+  });
+  return `month,a variable whose name is much longer than any column is wide,sales\n${rows.join("\n")}\n`;
+};
+const LONG = "a variable whose name is much longer than any column is wide";
+
+test("dated tables are read together, compared with known edges, and asked in dates", { timeout: 90_000 }, async () => {
+  await page.goto(`http://127.0.0.1:${port}/`);
+  const file = (name, text) => ({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
+  await page.locator("#file").setInputFiles([file("north.csv", months(1)), file("south.csv", months(7))]);
+  await page.locator("#variables-table tbody tr").first().waitFor();
+  assert.match(await page.locator("#understood-words").innerText(), /2 series of 120 rows, 2 variables; time 2000-01-01 to 2009-12-01/);
+  assert.equal(await page.locator("#time-column option").first().innerText(), "found: month");
+  assert.equal(await page.locator("#series-column option").first().innerText(), "none: one series per file");
+  await page.locator("#truth-box summary").click();
+  await page.locator("#truth-file").setInputFiles(file("known.csv", "source,target\nnobody,sales\n"));
+  await page.locator("#truth-words.problem").waitFor();
+  assert.match(await page.locator("#truth-words").innerText(), /`nobody` is not one of the variables/);
+  await page.locator("#truth-file").setInputFiles(file("known.csv", `source,target\n${LONG},sales\nsales,sales\n${LONG},${LONG}\n`));
+  await page.waitForFunction(() => document.querySelector("#truth-words").textContent.startsWith("3 known edges"));
+  await page.locator("#name").fill("dated");
+  await page.locator("#ensemble").fill("1");
+  await page.locator("#select").uncheck();
+  await page.locator("#steps").fill("150");
+  await page.locator("#begin").click();
+  await page.locator("#graph-svg").waitFor({ timeout: 60_000 });
+  assert.ok((await page.locator("main").innerText()).includes("Against known edges"), "the known edges are compared with");
+  for (const id of ["hold-from", "hold-to", "ahead-time"]) assert.equal(await page.locator(`#${id}`).getAttribute("type"), "date", id);
+  await page.locator("#hold-variable").selectOption({ label: LONG });
+  await page.locator("#hold-value").fill("2");
+  await page.locator("#hold-from").fill("2003-01-01");
+  await page.locator("#hold-to").fill("2004-06-01");
+  await page.locator("#hold button").click();
+  await page.locator("#ask-charts .chart").first().waitFor();
+  const years = await page.locator("#ask-charts .chart").first().locator(".axes").innerHTML();
+  assert.match(years, />200[0-9]</, "axes have years");
+  // The name that has no room is whole where one looks for it.
+  assert.ok((await page.locator("#ask-charts .chart .heading title").allTextContents()).includes(LONG));
+  await page.locator("#hold-from").fill("1990-01-01");
+  await page.locator("#hold-to").fill("1991-01-01");
+  await page.locator("#hold button").click();
+  await page.waitForFunction(() => /outside the simulated/.test(document.querySelector("#ask-problem").textContent));
+  await page.locator("#ahead-time").fill("2005-01-01");
+  await page.locator("#ahead button").click();
+  await page.waitForFunction(() => /after the end of the series, 2009-12-01/.test(document.querySelector("#ask-problem").textContent));
+  await page.locator("#ahead-time").fill("2012-01-01");
+  await page.locator("#ahead button").click();
+  await page.waitForFunction(() => document.querySelectorAll("#ask-charts .line.second").length === 0 && />201[0-2]</.test(document.querySelector("#ask-charts .axes")?.innerHTML ?? ""));
+});
+
+test("years are not rounded, and runs of other variables are not compared with zeros", { timeout: 60_000 }, async () => {
+  const rows = Array.from({ length: 91 }, (_, row) => `${1845 + row},${(10 + 5 * Math.sin(row / 1.6)).toFixed(3)},${(8 + 4 * Math.cos(row / 1.6) + row % 3).toFixed(3)}`);
+  writeFileSync(join(folder, "pelts.csv"), `Year,Hare,Lynx\n${rows.join("\n")}\n`);
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await page.locator("#file").setInputFiles(join(folder, "pelts.csv"));
+  await page.locator("#variables-table tbody tr").first().waitFor();
+  assert.match(await page.locator("#understood-words").innerText(), /time 1845 to 1935/);
+  await page.locator("#ensemble").fill("1");
+  await page.locator("#select").uncheck();
+  await page.locator("#steps").fill("60");
+  await page.locator("#begin").click();
+  await page.waitForURL("**/runs/pelts");
+  await page.locator("#graph-svg").waitFor({ timeout: 40_000 });
+  await page.goto(`http://127.0.0.1:${port}/compare?a=dated&b=pelts`);
+  const words = await page.locator("main").innerText();
+  assert.match(words, /Only dated has/);
+  assert.match(words, /no edge between the same variables/);
+});
+
+test("runs have a date and a size, and can be renamed and deleted", async () => {
+  await page.goto(`http://127.0.0.1:${port}/`);
+  const item = (name) => page.locator("#run-list li", { has: page.getByRole("link", { name, exact: true }) });
+  await item("pelts").waitFor();
+  assert.match(await item("pelts").innerText(), /20\d\d-\d\d-\d\d \d\d:\d\d · 1 series, 91 rows, 2 variables · [\d.]+ [kM]B/);
+  await page.getByRole("button", { name: "rename pelts" }).click();
+  await page.getByRole("textbox", { name: "new name of pelts" }).fill("hare and lynx");
+  await page.getByRole("button", { name: "Rename", exact: true }).first().click();
+  await item("hare and lynx").waitFor();
+  assert.equal(await item("pelts").count(), 0);
+  await page.goto(`http://127.0.0.1:${port}/runs/hare%20and%20lynx`);
+  await page.locator("#graph-svg").waitFor();
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await page.getByRole("button", { name: "delete hare and lynx" }).click();
+  await page.getByRole("button", { name: "Keep" }).click();
+  await item("hare and lynx").waitFor();
+  await page.getByRole("button", { name: "delete hare and lynx" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).first().click();
+  await page.waitForFunction(() => !document.querySelector("#run-list").innerText.includes("hare and lynx"));
+  assert.ok(!readdirSync(join(folder, "runs")).includes("hare and lynx"));
+  assert.ok(!readdirSync(join(folder, "runs/uploads")).includes("pelts"), "its table is gone, too");
+});
+
 for (const [width, colorScheme] of [[1400, "light"], [390, "dark"]]) {
   test(`the page has no serious accessibility problem at ${width} px, ${colorScheme}`, async () => {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme });
-    for (const path of ["/", "/runs/first", "/runs/second", "/compare?a=second&b=third"]) {
+    for (const path of ["/", "/runs/first", "/runs/second", "/runs/dated", "/compare?a=second&b=third"]) {
       await page.goto(`http://127.0.0.1:${port}${path}`);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${path} is ${wide} pixels too wide`);

@@ -168,6 +168,17 @@ class ScotchSettings:
         Bridge: floor of diffusion (relative to increments) and noise. Above 0 and at most 1.
     rates : dict[str, float], default none
         Bridge: largest learning rates. A table of effects, graph, paths and nets, all positive.
+    season : int | None, default None
+        Rows of a season that is taken out of every variable before the graph is learned, such as 12 for
+        months; every answer has it again.
+    detrend : bool, default False
+        Whether a straight line in time is taken out of every variable before the graph is learned;
+        forecasts continue it.
+    log : str | list[str] | None, default None
+        Variables that are learned on a logarithmic scale, or ``"all"`` of them; their predictions stay
+        positive.
+    inputs : str | list[str] | None, default None
+        Variables that were set from outside: nothing in the table drives them.
     forbidden_edges : Any, default None
         Edges that do not exist: pairs ``(source, target)`` or texts ``"a -> b"``.
     required_edges : Any, default None
@@ -236,6 +247,10 @@ class ScotchSettings:
         edge_tolerance: float | None = None,
         min_scale: float | None = None,
         rates: dict[str, float] | None = None,
+        season: int | None = None,
+        detrend: bool = False,
+        log: str | list[str] | None = None,
+        inputs: str | list[str] | None = None,
         forbidden_edges: Any = None,
         required_edges: Any = None,
         edge_prior: Any = None,
@@ -291,6 +306,10 @@ class ScotchSettings:
         self.edge_tolerance = edge_tolerance
         self.min_scale = min_scale
         self.rates = rates
+        self.season = season
+        self.detrend = detrend
+        self.log = log
+        self.inputs = inputs
         self.forbidden_edges = forbidden_edges
         self.required_edges = required_edges
         self.edge_prior = edge_prior

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
 import os
 import textwrap
 import warnings
@@ -31,6 +32,10 @@ Self = TypeVar("Self", bound="Estimator")
 class Estimator(Fitted):
     """What every method shares: scikit-learn manners, fitting into a run folder, and files."""
 
+    season: int | None
+    detrend: bool
+    log: str | list[str] | None
+    inputs: str | list[str] | None
     threads: int | None
     time_budget: float | None
     log_every: int
@@ -44,6 +49,32 @@ class Estimator(Fitted):
     def _settings_of(cls, file: Path) -> dict[str, Any]:
         """Settings of the fit in a run folder, as the estimator takes them."""
         raise NotImplementedError
+
+    def _edges_into(self, variables: list[str]) -> list[dict[str, Any]]:
+        """The edges that cannot be, because some variables were set from outside."""
+        inputs = [self.inputs] if isinstance(self.inputs, str) else list(self.inputs or [])
+        for name in inputs:
+            if name not in variables:
+                known = ", ".join(f"`{variable}`" for variable in variables)
+                raise SettingsError(f"`inputs` names `{name}`, but the variables are {known}")
+        return [
+            {"source": source, "target": target, "probability": 0.0}
+            for target in inputs
+            for source in variables
+            if source != target
+        ]
+
+    def _preparation(self) -> dict[str, Any]:
+        """What is taken out of the data before the fit, in the words of the library."""
+        preparation: dict[str, Any] = {}
+        if self.season is not None:
+            season = operator.index(self.season) if hasattr(self.season, "__index__") else self.season
+            preparation["season"] = season
+        if self.detrend:
+            preparation["detrend"] = True
+        if self.log is not None:
+            preparation["log"] = [self.log] if isinstance(self.log, str) else [str(name) for name in self.log]
+        return preparation
 
     # ------------------------------------------------------------------ scikit-learn manners
 
@@ -96,7 +127,8 @@ class Estimator(Fitted):
         :meth:`Dataset.from_any`. Ctrl-C stops the fit and keeps what was learned so far.
         """
         data = Dataset.from_any(X, times, series)
-        asked = json.dumps(self._asked())
+        asked = self._asked()
+        asked["edges"] = asked["edges"] + self._edges_into(data.variables)
         self._forget()
         folder = RunFolder()
         return self._learn(
@@ -104,7 +136,7 @@ class Estimator(Fitted):
             lambda bar: _native.fit(
                 data._to_native(),
                 str(folder.path),
-                asked,
+                json.dumps(asked),
                 threads=self.threads,
                 time_budget=self.time_budget,
                 log_every=self.log_every,
@@ -228,7 +260,12 @@ class Scotch(Estimator, ScotchSettings):
         if not self.self_loops:
             settings["no_self_loops"] = True
         edges = known_edges(self.forbidden_edges, self.required_edges, self.edge_prior)
-        return {"preset": self.preset, "settings": settings, "edges": edges}
+        return {
+            "preset": self.preset,
+            "settings": settings,
+            "edges": edges,
+            "preparation": self._preparation(),
+        }
 
     @classmethod
     def _settings_of(cls, file: Path) -> dict[str, Any]:
@@ -254,6 +291,7 @@ def _asked_of(file: Path) -> dict[str, Any]:
         settings["preset"] = asked["preset"]
     if asked["settings"].get("no_self_loops"):
         settings["self_loops"] = False
+    settings.update(asked.get("preparation", {}))
     if asked["edges"]:
         edges = {(edge["source"], edge["target"]): edge["probability"] for edge in asked["edges"]}
         settings["edge_prior"] = edges

@@ -62,8 +62,7 @@ class Fitted:
         last = int(self.loss_steps_[-1]) + 1 if len(log) else 0
         self.n_iter_ = int(members[0]["steps"]) if members else last
         self.ending_: str = run["ending"]
-        # The library speaks of flags; here they are keywords.
-        self.remarks_: list[str] = [remark.replace("`--", "`") for remark in remarks]
+        self.remarks_: list[str] = list(remarks)
 
     def _fitted(self) -> _native.Model:
         if not hasattr(self, "_model"):

@@ -30,6 +30,10 @@ _METHODS = {row[0]: row for row in _native.methods()}
 # Settings that say how a fit is run, and what is known of edges.
 _RUNNING: dict[str, Any] = {
     "preset": None,
+    "season": None,
+    "detrend": False,
+    "log": None,
+    "inputs": None,
     "forbidden_edges": None,
     "required_edges": None,
     "edge_prior": None,
@@ -72,7 +76,13 @@ class MethodEstimator(Estimator):
         settings = {name: value for name, value in settings.items() if value is not None}
         running = {name: getattr(self, name) for name in _RUNNING}
         edges = known_edges(running["forbidden_edges"], running["required_edges"], running["edge_prior"])
-        return {"method": self.method, "preset": running["preset"], "settings": settings, "edges": edges}
+        return {
+            "method": self.method,
+            "preset": running["preset"],
+            "settings": settings,
+            "edges": edges,
+            "preparation": self._preparation(),
+        }
 
     @classmethod
     def _settings_of(cls, file: Path) -> dict[str, Any]:
@@ -80,7 +90,8 @@ class MethodEstimator(Estimator):
             return {}
         asked = json.loads(file.read_text(encoding="utf-8"))["asked"]
         known = set(cls._parameter_names())
-        return {name: value for name, value in asked["settings"].items() if name in known}
+        settings = {name: value for name, value in asked["settings"].items() if name in known}
+        return {**settings, **asked.get("preparation", {})}
 
 
 def _estimator(name: str) -> type[MethodEstimator]:

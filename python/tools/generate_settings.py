@@ -40,6 +40,10 @@ from typing import Any
 '''
 
 PLAIN = [
+    ("season", "int | None", "None", "Rows of a season that is taken out of every variable before the graph is learned, such as 12 for months; every answer has it again."),
+    ("detrend", "bool", "False", "Whether a straight line in time is taken out of every variable before the graph is learned; forecasts continue it."),
+    ("log", "str | list[str] | None", "None", "Variables that are learned on a logarithmic scale, or `\"all\"` of them; their predictions stay positive."),
+    ("inputs", "str | list[str] | None", "None", "Variables that were set from outside: nothing in the table drives them."),
     ("forbidden_edges", "Any", "None", "Edges that do not exist: pairs `(source, target)` or texts `\"a -> b\"`."),
     ("required_edges", "Any", "None", "Edges that exist for certain, given in the same way."),
     ("edge_prior", "Any", "None", "Probabilities of single edges: a frame with `source`, `target` and `probability`, or `{(source, target): probability}`."),

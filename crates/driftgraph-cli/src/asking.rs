@@ -131,7 +131,9 @@ pub(crate) fn step_size(run: &Run, paths: &PathArgs) -> anyhow::Result<Option<f6
 
 /// One time to read: a date if the data have dates.
 pub(crate) fn shown_time(run: &Run, time: f64) -> String {
-    run.record.data.time.dates(&[time]).map_or_else(|| short(time), |mut dates| dates.remove(0))
+    // With every digit that the user wrote, and without the rounding of sums.
+    let rounded: f64 = format!("{time:.11e}").parse().unwrap_or(time);
+    run.record.data.time.time_text(rounded)
 }
 
 /// A column of times: dates if the data have dates.

@@ -41,6 +41,12 @@ pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<Asked> {
         asked.settings.insert("broken_steps".to_owned(), args.broken_steps.clone().into());
     }
     asked.edges = known_edges(args)?;
+    let preparation = &mut asked.preparation;
+    preparation.season = args.season.or(preparation.season);
+    preparation.detrend |= args.detrend;
+    if !args.log.is_empty() {
+        preparation.log.clone_from(&args.log);
+    }
     Ok(asked)
 }
 

@@ -53,6 +53,52 @@ pub enum CoreError {
         /// Number of values given.
         found: usize,
     },
+    /// A variable to take the logarithm of that is not there.
+    #[error("there is no variable `{name}` to take the logarithm of; there are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))]
+    UnknownLogVariable {
+        /// The name asked for.
+        name: String,
+        /// What is there.
+        known: Vec<String>,
+    },
+    /// A value without a logarithm.
+    #[error(
+        "`{variable}` is {value} in row {row} of series `{series}`, and only positive numbers have a logarithm"
+    )]
+    NoLogarithm {
+        /// Name of the variable.
+        variable: String,
+        /// The value.
+        value: f64,
+        /// Name of the series.
+        series: String,
+        /// Number of the row in the series, from 1.
+        row: usize,
+    },
+    /// A season that no series goes through twice.
+    #[error(
+        "a season of {season} rows needs a series of at least {}, and the longest has {longest}", 2 * season
+    )]
+    SeasonTooLong {
+        /// Its rows.
+        season: usize,
+        /// Rows of the longest series.
+        longest: usize,
+    },
+    /// A season without a course.
+    #[error("a season has at least 2 rows, found {season}")]
+    SeasonTooShort {
+        /// Its rows.
+        season: usize,
+    },
+    /// A season of rows that are not equally spaced.
+    #[error(
+        "a season of {season} rows makes no sense here: the rows are not equally spaced in time"
+    )]
+    SeasonOfUnevenRows {
+        /// Its rows.
+        season: usize,
+    },
     /// A set without variables.
     #[error("there are no variables")]
     NoVariables,

@@ -26,6 +26,7 @@ pub mod sample;
 mod schedule;
 pub mod score;
 pub mod simulate;
+mod units;
 
 pub use dynamics::GraphChoice;
 pub use engine::Progress;

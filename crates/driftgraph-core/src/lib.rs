@@ -29,6 +29,7 @@ pub mod train;
 pub mod fitted;
 
 pub use data::grid::TimeGrid;
+pub use data::preparation::{Preparation, Transform};
 pub use data::scaling::Standardizer;
 pub use data::series::{ObservedSeries, SeriesSet};
 pub use data::uninformative::Uninformative;

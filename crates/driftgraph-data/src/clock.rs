@@ -163,7 +163,10 @@ impl TimeAxis {
         if !self.is_dated() {
             return Err(ClockProblem::UnitAmongNumbers { text: text.to_owned() });
         }
-        Ok(number * seconds * 1e9 / self.unit.nanoseconds())
+        let length = number * seconds * 1e9 / self.unit.nanoseconds();
+        // Months and years of dates are whole days, or every answer would be at a time of the day nobody asked for.
+        let is_of_calendar = *seconds > 7.0 * 86_400.0 && length >= 1.0;
+        Ok(if is_of_calendar && self.unit == TimeUnit::Days { length.round() } else { length })
     }
 
     /// Times as the user would write them: dates where the data have dates.
@@ -291,7 +294,13 @@ mod tests {
         assert_eq!(days().read_span("2 weeks"), Ok(14.0));
         assert_eq!(days().read_span("6h"), Ok(0.25));
         assert_eq!(days().read_span("1e2"), Ok(100.0));
-        assert!((days().read_span("1y").unwrap() - 365.2425).abs() < 1e-9);
+        // Whole days, and the leap days of many years.
+        assert_eq!(
+            ["1mo", "1q", "1y", "40y"].map(|text| days().read_span(text)),
+            [30.0, 91.0, 365.0, 14610.0].map(Ok)
+        );
+        let hours = TimeAxis::dated(TimeUnit::Hours, "1959-01-01T00:00:00Z");
+        assert!((hours.read_span("1y").unwrap() - 24.0 * 365.2425).abs() < 1e-9);
         let hours = TimeAxis::dated(TimeUnit::Hours, "1959-01-01T00:00:00Z");
         assert_eq!(hours.read_span("30min"), Ok(0.5));
         assert_eq!(TimeAxis::given().read_span("12"), Ok(12.0));

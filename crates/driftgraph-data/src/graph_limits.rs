@@ -10,13 +10,12 @@ mod time_patterns;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 use crate::message_text::list;
-use crate::{Loaded, doubtful_columns};
+use crate::{TimeAxis, doubtful_columns};
 
 /// All such warnings.
-pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
-    let data = &loaded.data;
+pub(crate) fn warnings(data: &SeriesSet, axis: &TimeAxis) -> Vec<String> {
     let mut warnings = Vec::new();
-    warnings.extend(time_patterns::season(loaded));
+    warnings.extend(time_patterns::season(data, axis));
     warnings.extend(time_patterns::trend(data));
     warnings.extend(dependent_columns::near_copies(data));
     warnings.extend(dependent_columns::identities(data));
@@ -64,12 +63,15 @@ fn set_by_hand(data: &SeriesSet) -> Option<String> {
     };
     let set: Vec<usize> = (0..data.n_variables()).filter(is_set).collect();
     let (names, option) = named(data, &set);
-    let (stays, was) = if set.len() == 1 { ("stays", "it was") } else { ("stay", "they were") };
+    let (stays, jumps, it_was) = match set.len() {
+        1 => ("stays", "jumps", "it was"),
+        _ => ("stay", "jump", "they were"),
+    };
     (!set.is_empty()).then(|| {
         format!(
-            "{names} {stays} the same for long and then jump{}, as what an experimenter sets does: nothing in the \
-             table drives that; leave out what was set with `--ignore {option}` if {was}",
-            if set.len() == 1 { "s" } else { "" },
+            "{names} {stays} the same for long and then {jumps}, as what an experimenter sets does: if {it_was} set, \
+             `--inputs {option}` says that nothing in the table drives {}",
+            if set.len() == 1 { "it" } else { "them" },
         )
     })
 }
@@ -96,12 +98,12 @@ fn skewed(data: &SeriesSet) -> Option<String> {
         .filter(|variable| doubtful_columns::sentinel(data, *variable).is_none())
         .filter(is_skewed)
         .collect();
-    let (names, _) = named(data, &skewed);
+    let (names, option) = named(data, &skewed);
     let has = if skewed.len() == 1 { "is positive and has" } else { "are positive and have" };
     (!skewed.is_empty()).then(|| {
         format!(
             "{names} {has} a few values far above the others: noise that grows with the level misleads every method \
-             here; put the logarithm into the table, which also keeps predictions positive"
+             here; `--log {option}` learns on a logarithmic scale, on which predictions stay positive"
         )
     })
 }
@@ -117,7 +119,7 @@ fn skewness(values: &[f64]) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{TimeAxis, TimeUnit};
+    use crate::TimeUnit;
 
     /// One regular series with one variable per column.
     pub(crate) fn table(columns: &[Vec<f64>]) -> SeriesSet {
@@ -129,20 +131,9 @@ pub(crate) mod tests {
         SeriesSet::new(names, vec![series]).unwrap()
     }
 
-    pub(crate) fn loaded(columns: &[Vec<f64>], unit: &str) -> Loaded {
-        Loaded {
-            data: table(columns),
-            time_axis: TimeAxis {
-                unit: TimeUnit::Given,
-                origin: None,
-                named_unit: Some(unit.to_owned()),
-            },
-            truth: None,
-            files: Vec::new(),
-            time_column: None,
-            series_column: None,
-            notices: Vec::new(),
-        }
+    /// Times in a named unit.
+    pub(crate) fn axis(unit: &str) -> TimeAxis {
+        TimeAxis { unit: TimeUnit::Given, origin: None, named_unit: Some(unit.to_owned()) }
     }
 
     /// Numbers that look random, the same every time.

@@ -51,7 +51,7 @@ pub mod write;
 
 pub use error::{DataError, DataErrors, Place};
 pub use fingerprint::fingerprint;
-pub use load::{Loaded, column_names, load};
+pub use load::{Loaded, column_names, load, tables_in};
 pub use options::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
 pub use problem::Problem;
 pub use roles::key_columns_by_name;

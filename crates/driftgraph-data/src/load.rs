@@ -122,6 +122,11 @@ pub fn column_names(path: &Path, options: &ReadOptions) -> Vec<String> {
     format_of(path).map_or_else(Vec::new, |format| format.column_names(path, options))
 }
 
+/// The tables of a folder in the order they are read, or the file itself; none where there is nothing to read.
+pub fn tables_in(path: &Path) -> Vec<PathBuf> {
+    source::expand(&[path.to_owned()], &mut Vec::new()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use driftgraph_core::train::fit::FitCounters;
 use driftgraph_core::train::progress::Step;
 use driftgraph_core::train::select::Selection;
 use driftgraph_core::train::settings::KnownEdge;
-use driftgraph_core::{ElboTerms, SignatureGraph};
+use driftgraph_core::{ElboTerms, Preparation, SignatureGraph, Transform};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -36,6 +36,9 @@ pub struct Asked {
     pub settings: Map<String, Value>,
     /// What is known of single edges.
     pub edges: Vec<KnownEdge>,
+    /// What is taken out of the data before the fit.
+    #[serde(skip_serializing_if = "Preparation::is_empty")]
+    pub preparation: Preparation,
 }
 
 /// Why a fit ended.
@@ -75,6 +78,9 @@ pub struct RunRecord {
     /// The model without its arrays, where the method has one.
     #[serde(default)]
     pub model: Option<ModelDescription>,
+    /// What was taken out of the data before the fit, where that was asked for and there is a model to be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transform: Option<Transform>,
     /// Σ of the edge probabilities, where the method has such.
     #[serde(default)]
     pub expected_edges: Option<f64>,

@@ -297,6 +297,7 @@ impl Run {
             let arrays =
                 SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
             let model = FittedModel::from_parts(description.clone(), &StoredArrays(arrays))
+                .and_then(|model| model.with_transform(record.transform.clone()))
                 .map_err(|source| RunError::Model { folder: path.to_owned(), source })?;
             LearnedRun::Model(Box::new(model))
         } else {

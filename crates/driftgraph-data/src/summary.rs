@@ -64,10 +64,15 @@ pub struct VariableSummary {
 impl Summary {
     /// Describes loaded data.
     pub fn new(loaded: &Loaded) -> Self {
+        Self::for_fit_to(loaded, &loaded.data)
+    }
+
+    /// Describes loaded data, with warnings about a graph that is learned from what is left of them.
+    pub fn for_fit_to(loaded: &Loaded, left: &SeriesSet) -> Self {
         let data = &loaded.data;
         let variable_details: Vec<_> =
             (0..data.n_variables()).map(|idx| VariableSummary::new(data, idx)).collect();
-        let warnings = warnings(loaded, &variable_details);
+        let warnings = warnings(loaded, left, &variable_details);
         let lengths = || data.series().iter().map(ObservedSeries::n_observations);
         let times = || data.series().iter().map(ObservedSeries::times);
         let missing_cells = data.n_missing();
@@ -130,7 +135,7 @@ fn median_gap(data: &SeriesSet) -> Option<f64> {
     Some(*gaps.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-fn warnings(loaded: &Loaded, variables: &[VariableSummary]) -> Vec<String> {
+fn warnings(loaded: &Loaded, left: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
     let data = &loaded.data;
     let mut warnings = Vec::new();
     let (n_rows, n_variables) = (data.n_rows(), data.n_variables());
@@ -164,7 +169,7 @@ fn warnings(loaded: &Loaded, variables: &[VariableSummary]) -> Vec<String> {
     warnings.extend(most_of(doubtful_columns::sentinels(data)));
     warnings.extend(most_of(doubtful_columns::twins(data)));
     warnings.extend(scale_warning(data, variables));
-    warnings.extend(graph_limits::warnings(loaded));
+    warnings.extend(graph_limits::warnings(left, &loaded.time_axis));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();
     if !short.is_empty() {

@@ -19,7 +19,9 @@
 #![warn(clippy::unwrap_used)]
 
 mod bridge;
+mod command;
 mod doubts;
+mod halves;
 mod levels;
 mod linear_algebra;
 mod method;

@@ -207,6 +207,9 @@ pub enum MethodError {
     /// The simulated posterior could not be fitted.
     #[error(transparent)]
     Fit(FitError),
+    /// A model that does not fit what was taken out of its data.
+    #[error(transparent)]
+    Model(driftgraph_core::fitted::error::ModelError),
     /// Steps that were not finite from the beginning on.
     #[error(transparent)]
     Diverged(#[from] Divergence),

@@ -1,20 +1,17 @@
 //! What was asked for becomes one checked plan of a fit; every clash is decided here.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use driftgraph_core::SeriesSet;
 use driftgraph_core::train::bridge::BridgeError;
 use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::KnownEdge;
-use driftgraph_data::ReadOptions;
+use driftgraph_core::{Preparation, SeriesSet};
 use driftgraph_data::record::Asked;
 use serde_json::{Map, Value};
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask};
-use crate::settings::flag_words;
-use crate::{METHODS, bridge, method_of};
+use crate::{METHODS, bridge, halves, method_of};
 
 /// A method with all its settings, ready to learn.
 #[derive(Clone)]
@@ -162,6 +159,7 @@ pub fn asked_in_toml(text: &str) -> Result<Asked, PlanError> {
         }
     };
     let (method, preset) = (name("method")?, name("preset")?);
+    let preparation = preparation_in(&mut settings)?;
     let known = |name: &String| {
         name == bridge::NAME
             || name == bridge::BROKEN_STEPS
@@ -171,8 +169,15 @@ pub fn asked_in_toml(text: &str) -> Result<Asked, PlanError> {
     };
     match settings.keys().find(|name| !known(name)) {
         Some(name) => Err(PlanError::UnknownSetting { name: name.clone() }),
-        None => Ok(Asked { method, preset, settings, edges: Vec::new() }),
+        None => Ok(Asked { method, preset, settings, edges: Vec::new(), preparation }),
     }
+}
+
+/// What is taken out of the data, from the settings among which it stands.
+fn preparation_in(settings: &mut Map<String, Value>) -> Result<Preparation, PlanError> {
+    let own = ["season", "detrend", "log"];
+    let own = own.into_iter().filter_map(|name| Some((name.to_owned(), settings.remove(name)?)));
+    from_value(Value::Object(own.collect()), "season, detrend or log")
 }
 
 impl FitPlan {
@@ -234,8 +239,16 @@ impl FitPlan {
 
     /// Learns from data, and says what the method does with those it cannot take as they are.
     pub fn learn(&self, data: &SeriesSet, progress: &dyn Progress) -> Result<Learned, MethodError> {
-        let mut learned = self.method.learn(&MethodTask { data, plan: self, progress })?;
+        let transform = self.asked.preparation.fit(data)?;
+        let prepared = transform.as_ref().map(|transform| transform.apply(data));
+        let given = prepared.as_ref().unwrap_or(data);
+        let mut learned = self.method.learn(&MethodTask { data: given, plan: self, progress })?;
+        learned.model = match learned.model {
+            Some(model) => Some(model.with_transform(transform).map_err(MethodError::Model)?),
+            None => None,
+        };
         learned.remarks.splice(0..0, self.adjustments(data));
+        learned.remarks.extend(halves::remark(given, &learned.edges));
         Ok(learned)
     }
 
@@ -283,6 +296,7 @@ impl FitPlan {
         }
         let edges = serde_json::to_value(&self.asked.edges).unwrap_or_default();
         flatten(&mut flat, "edges", edges);
+        flatten(&mut flat, "", Value::Object(to_object(&self.asked.preparation)));
         flatten(&mut flat, "", Value::Object(self.settings.clone()));
         flat
     }
@@ -291,67 +305,6 @@ impl FitPlan {
     pub fn check_edges(&self, variables: &[String]) -> Result<(), PlanError> {
         self.asked.edges.iter().try_for_each(|edge| positions(edge, variables).map(|_| ()))
     }
-
-    /// The words of the command line that asks for this, after `driftgraph fit DATA`.
-    pub fn command_words(&self) -> Vec<String> {
-        let asked = &self.asked;
-        let mut words = Vec::new();
-        let is_default = self.method.name() == METHODS[0].name();
-        if asked.method.is_some() || (asked.preset.is_none() && !is_default) {
-            words.extend(["--method".to_owned(), self.method.name().to_owned()]);
-        }
-        if let Some(preset) = &asked.preset {
-            words.extend(["--preset".to_owned(), preset.clone()]);
-        }
-        for (name, value) in &asked.settings {
-            match value {
-                // Settings of the bridge may stand in a table of their own.
-                Value::Object(own) if name == bridge::NAME => {
-                    words.extend(own.iter().flat_map(|(name, value)| flag_words(name, value)));
-                }
-                Value::Array(steps) => {
-                    let steps: Vec<String> = steps.iter().map(Value::to_string).collect();
-                    words.extend([format!("--{}", crate::settings::flag(name)), steps.join(",")]);
-                }
-                value => words.extend(flag_words(name, value)),
-            }
-        }
-        let has_seed = self.method.settings().iter().any(|setting| setting.name == "seed");
-        if has_seed && !asked.settings.contains_key("seed") {
-            words.extend(["--seed".to_owned(), self.settings["seed"].to_string()]);
-        }
-        for edge in &asked.edges {
-            let pair = format!("{}->{}", edge.source, edge.target);
-            words.extend(match edge.probability {
-                0.0 => ["--forbid".to_owned(), pair],
-                1.0 => ["--require".to_owned(), pair],
-                between => ["--prior".to_owned(), format!("{pair}={between}")],
-            });
-        }
-        words
-    }
-
-    /// The whole command that learns the same from the same files.
-    pub fn command(&self, files: &[PathBuf], options: &ReadOptions) -> String {
-        let mut words = vec!["driftgraph".to_owned(), "fit".to_owned()];
-        words.extend(files.iter().map(|file| file.display().to_string()));
-        for (name, value) in options.arguments() {
-            words.push(format!("--{name}"));
-            words.extend(value);
-        }
-        words.extend(self.command_words());
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        words.join(" ")
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Whether gaps between rows differ by more than rounding.
@@ -428,16 +381,4 @@ pub(crate) fn from_value<T: serde::de::DeserializeOwned>(
 ) -> Result<T, PlanError> {
     serde_json::from_value(value)
         .map_err(|error| PlanError::Value { what, reason: error.to_string() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_survive_a_shell() {
-        assert_eq!(quoted("/data/a.csv"), "/data/a.csv");
-        assert_eq!(quoted("my data.csv"), "'my data.csv'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
 }

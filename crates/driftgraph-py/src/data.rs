@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::matrix;
 use crate::errors::{Class, OrRaise, core_error};
+use crate::words::in_python_words;
 
 /// A checked set of series, and where it came from.
 #[pyclass(frozen, module = "driftgraph._native")]
@@ -121,7 +122,7 @@ impl SeriesData {
     /// What was decided while reading, in whole sentences.
     #[getter]
     fn notices(&self) -> Vec<String> {
-        self.loaded.notices.clone()
+        self.loaded.notices.iter().map(|notice| in_python_words(notice)).collect()
     }
 
     /// Unit of time and the instant of time 0.
@@ -138,7 +139,11 @@ impl SeriesData {
 
     /// What `driftgraph check` says, as JSON.
     fn summary(&self) -> PyResult<String> {
-        let summary = serde_json::to_string(&Summary::new(&self.loaded));
+        let mut summary = Summary::new(&self.loaded);
+        for sentence in summary.warnings.iter_mut().chain(&mut summary.notices) {
+            *sentence = in_python_words(sentence);
+        }
+        let summary = serde_json::to_string(&summary);
         summary.map_err(|error| Class::Computation.with(&error.to_string()))
     }
 

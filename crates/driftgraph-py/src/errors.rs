@@ -14,6 +14,8 @@ use driftgraph_view::ViewError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::words::in_python_words;
+
 /// The classes of `driftgraph.errors` that native code raises.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Class {
@@ -98,7 +100,7 @@ pub(crate) fn message_of(error: &dyn Error) -> String {
 
 pub(crate) fn with_hint(message: String, hint: Option<&str>) -> String {
     match hint {
-        Some(hint) => format!("{message}\n\nhint: {hint}"),
+        Some(hint) => format!("{message}\n\nhint: {}", in_python_words(hint)),
         None => message,
     }
 }

@@ -27,6 +27,7 @@ use pyo3::types::PyDict;
 
 use crate::data::SeriesData;
 use crate::errors::{Class, OrRaise};
+use crate::words::in_python_words;
 
 /// How often the calling thread asks for signals and shows progress.
 const WAKE_UP: Duration = Duration::from_millis(50);
@@ -266,7 +267,9 @@ fn told<'py>(py: Python<'py>, run: &FinishedRun) -> PyResult<Bound<'py, PyDict>>
     let answer = PyDict::new(py);
     let record = &run.run.record;
     answer.set_item("ending", serde_json::json!(record.ending).as_str())?;
-    answer.set_item("remarks", record.remarks.clone())?;
+    let remarks: Vec<String> =
+        record.remarks.iter().map(|remark| in_python_words(remark)).collect();
+    answer.set_item("remarks", remarks)?;
     // The run is complete without its report, but whoever looks for one should know why there is none.
     let problem = run.report.as_ref().err().map(ToString::to_string);
     answer.set_item("report_problem", problem)?;

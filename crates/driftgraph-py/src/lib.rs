@@ -15,6 +15,7 @@ mod known;
 mod model;
 mod pictures;
 mod settings;
+mod words;
 
 /// What the Python front calls.
 #[pyo3::pymodule]

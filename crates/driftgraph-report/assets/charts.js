@@ -28,6 +28,8 @@ window.driftgraph = (() => {
     const text = value === 0 ? "0" : size < 1e-3 || size >= 1e5 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
     return text.replace("-", "−");
   };
+  // A time with every digit that the user wrote: 1845 is no 1850.
+  const timeText = (value) => String(Number(value.toPrecision(12))).replace("-", "−");
   // The score of an edge by its share of the full scale: a probability where nothing else is said.
   const score = report?.graph?.score;
   const scoreName = score?.name ?? "probability";
@@ -141,7 +143,7 @@ window.driftgraph = (() => {
         root.append(svg("path", { class: `line ${layer.style}`, d: path(layer.x, layer.y) }));
       }
     }
-    follow(root, layers, x, left, (value) => calendar ? dateText(calendar, value) : `${xLabel} ${short(value)}`);
+    follow(root, layers, x, left, (value) => calendar ? dateText(calendar, value) : `${xLabel} ${timeText(value)}`);
     return root;
   };
 

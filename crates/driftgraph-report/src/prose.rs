@@ -43,7 +43,8 @@ pub(crate) fn cautions(view: &ReportView) -> Vec<String> {
         let share = 100.0 * view.data.n_missing as f64 / cells as f64;
         cautions.push(format!("{share:.0} % of the cells are missing."));
     }
-    cautions.extend(view.data.left_out.iter().map(|sentence| format!("{sentence}.")));
+    let warned = view.data.left_out.iter().chain(&view.data.warnings);
+    cautions.extend(warned.map(|sentence| format!("{sentence}.")));
     cautions
 }
 

@@ -60,6 +60,9 @@ pub struct DataView {
     /// A sentence for each variable whose edges are not learned.
     #[serde(default)]
     pub left_out: Vec<String>,
+    /// What else was warned of after the fit, one sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// What the time axis of a chart says.
     pub time_label: String,
     /// What dates the times are, where they are dates.

@@ -78,6 +78,7 @@ fn view(variables: &[String]) -> ReportView {
             n_rows: 6,
             n_missing: 2,
             left_out: Vec::new(),
+            warnings: vec!["The halves of the data disagree".into()],
             time_label: "time".into(),
             calendar: None,
         },

@@ -324,6 +324,9 @@ impl Resume {
         if !self.asked.edges.is_empty() {
             asked.edges.clone_from(&self.asked.edges);
         }
+        if !self.asked.preparation.is_empty() {
+            asked.preparation = self.asked.preparation.clone();
+        }
         let differences = plan.differences(&FitPlan::new(asked)?);
         if differences.is_empty() {
             return Ok(plan);

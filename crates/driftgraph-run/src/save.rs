@@ -63,6 +63,7 @@ impl Work<'_> {
                 .model
                 .as_ref()
                 .map(driftgraph_core::fitted::model::FittedModel::description),
+            transform: learned.model.as_ref().and_then(|model| model.transform().cloned()),
             expected_edges: RunRecord::expected(&learned.edges),
             asked: plan.asked().clone(),
             settings: learned.settings.as_ref().unwrap_or_else(|| plan.settings()).clone(),

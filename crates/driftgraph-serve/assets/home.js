@@ -1,10 +1,10 @@
-// The first page: upload, what was understood, settings, and the list of runs.
+// A new fit on the first page: upload, what was understood, and settings.
 "use strict";
 (() => {
-  const { html, short } = window.driftgraph;
+  const { html } = window.driftgraph;
   const field = (id) => document.getElementById(id);
-  const WORDS = { running: "running", stopped: "stopped", finished: "finished", failed: "failed" };
   let upload = null;
+  let hasTruth = false;
   let shownColumns = null;
 
   const answer = async (address, options) => {
@@ -16,12 +16,23 @@
   const post = (address, content) => answer(address, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(content) });
   const problem = (id, text) => { field(id).hidden = !text; field(id).textContent = text ?? ""; };
 
-  const send = async (file) => {
+  // Several files are one upload, so that they are read together; a list called truth.csv holds known edges.
+  const isTruth = (file) => /(^|\.)truth\.[a-z]+$/i.test(file.name);
+  const put = (file, to, truth) => answer(`/api/uploads?${new URLSearchParams({ name: file.name, ...(to ? { to } : {}), ...(truth ? { truth } : {}) })}`, { method: "POST", body: file });
+  const send = async (files) => {
     problem("upload-problem", null);
     field("understood").hidden = true;
+    field("truth-file").value = "";
     for (const input of field("reading").querySelectorAll("input, select")) { input.checked = false; input.value = ""; }
+    for (const id of ["time-column", "series-column"]) field(id).replaceChildren();
+    field("ignore").replaceChildren();
     try {
-      show(await answer(`/api/uploads?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file }), true);
+      const tables = files.length > 1 ? files.filter((file) => !isTruth(file)) : files;
+      let to = null;
+      for (const file of tables) ({ upload: to } = await put(file, to, false));
+      for (const file of files.filter((file) => !tables.includes(file))) await put(file, to, true);
+      upload = to;
+      show(await post(`/api/uploads/${encodeURIComponent(to)}/check`, columns()), true);
     } catch (error) {
       problem("upload-problem", error.message);
     }
@@ -33,6 +44,13 @@
     date_order: field("date-order").value || null, decimal: field("decimal").value || null,
     missing: field("missing").value ? field("missing").value.split(",").map((word) => word.trim()) : null,
   });
+  const ticked = (id) => [...field(id).querySelectorAll("input:checked")].map((box) => box.value);
+  const offer = (id, names) => {
+    const chosen = new Set(ticked(id));
+    field(id).replaceChildren(...names.map((name) => html("label", {}, html("input", { type: "checkbox", value: name, ...(chosen.has(name) ? { checked: "" } : {}) }), ` ${name}`)));
+    field(id).parentElement.hidden = names.length === 0;
+  };
+  let variables = [];
   const again = async () => {
     try {
       show(await post(`/api/uploads/${encodeURIComponent(upload)}/check`, columns()), false);
@@ -41,6 +59,22 @@
     }
   };
 
+  // What an empty choice stands for, told from what was found.
+  const tellFound = (found) => {
+    const { summary } = found;
+    const time = summary === null ? "not found: choose one" : summary.time_column ? `found: ${summary.time_column}` : field("even-steps").checked ? "none: rows are counted" : "in the archive";
+    const several = found.files > 1 ? "none: one series per file" : summary?.series > 1 ? "none: told apart by the rows" : "none: one series";
+    const series = summary?.series_column ? `found: ${summary.series_column}` : several;
+    for (const [id, text] of [["time-column", time], ["series-column", series]]) {
+      field(id).options[0].textContent = field(id).value ? "find it by itself" : text;
+    }
+  };
+  const tellTruth = (truth) => {
+    hasTruth = Boolean(truth && !truth.problem);
+    field("truth-words").className = truth?.problem ? "problem" : "";
+    field("truth-words").textContent = !truth ? "" : truth.problem ?? `${truth.edges} known edges will be compared with the result.`;
+    if (truth) field("truth-box").open = true;
+  };
   const show = (found, fresh) => {
     upload = found.upload;
     field("understood").hidden = false;
@@ -48,15 +82,23 @@
     if (fresh || shownColumns !== found.columns.join("\n")) {
       shownColumns = found.columns.join("\n");
       for (const id of ["time-column", "series-column"]) {
-        field(id).replaceChildren(html("option", { value: "" }, "found by its name"), ...found.columns.map((name) => html("option", { value: name }, name)));
+        field(id).replaceChildren(html("option", { value: "" }), ...found.columns.map((name) => html("option", { value: name }, name)));
       }
       field("ignore").replaceChildren(...found.columns.map((name) => html("label", {}, html("input", { type: "checkbox", value: name, onchange: again }), ` ${name}`)));
       field("ignore-box").hidden = found.columns.length === 0;
     }
-    if (fresh) field("name").value = found.upload.replace(/\..*$/, "");
+    tellFound(found);
+    tellTruth(found.truth);
+    if (fresh) field("name").value = found.upload;
     const { summary } = found;
     const usable = summary !== null && summary.usable;
     field("begin").disabled = !usable;
+    if (usable) {
+      variables = summary.variable_details.map(({ name }) => name);
+      // Only what is positive has a logarithm.
+      offer("log", summary.variable_details.filter((one) => one.min > 0).map(({ name }) => name));
+      offer("inputs", variables);
+    }
     field("start").hidden = summary === null;
     if (summary === null) {
       field("understood-words").replaceChildren(
@@ -68,24 +110,35 @@
     }
     const [least, most] = summary.rows_per_series;
     field("understood-words").replaceChildren(
-      html("p", {}, `${summary.series} series of ${least === most ? least : `${least} to ${most}`} rows, ${summary.variables} variables; time ${short(summary.span[0])} to ${short(summary.span[1])}; ` +
+      html("p", {}, `${summary.series} series of ${least === most ? least : `${least} to ${most}`} rows, ${summary.variables} variables; time ${found.span[0]} to ${found.span[1]}; ` +
         `${summary.missing_cells} cells missing (${(100 * summary.missing_share).toFixed(1)} %).`),
       ...(usable ? [] : [html("p", { class: "problem" }, "There is nothing to learn from: no variable changes within a series.")]),
       ...[...summary.notices, ...summary.warnings].map((text) => html("p", { class: "hint" }, text)));
     const cell = (text) => html("td", { class: "number" }, text);
+    const number = (value) => value === null ? "–" : String(Number(value.toPrecision(6))).replace("-", "−");
     field("variables-table").replaceChildren(
       html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "variable"), ...["observed", "missing", "least", "mean", "most"].map((text) => html("th", { scope: "col", class: "number" }, text)))),
       html("tbody", {}, ...summary.variable_details.slice(0, 30).map((one) => html("tr", {}, html("th", { scope: "row", class: "variable" }, one.name),
-        cell(String(one.observed)), cell(String(one.missing)), cell(short(one.min ?? NaN)), cell(short(one.mean ?? NaN)), cell(short(one.max ?? NaN))))));
+        cell(String(one.observed)), cell(String(one.missing)), cell(number(one.min)), cell(number(one.mean)), cell(number(one.max))))));
     const time = (seconds) => seconds < 90 ? `${Math.ceil(seconds / 10) * 10} seconds` : `${Math.ceil(seconds / 60)} minutes`;
     field("estimate").textContent = `Expect between ${time(found.estimate[0])} and ${time(found.estimate[1])}; a fit can be stopped and go on at any time.`;
   };
 
-  field("file").addEventListener("change", () => { if (field("file").files[0]) send(field("file").files[0]); });
+  field("file").addEventListener("change", () => { if (field("file").files.length > 0) send([...field("file").files]); });
+  field("truth-file").addEventListener("change", async () => {
+    const [file] = field("truth-file").files;
+    if (!file) return;
+    try {
+      await put(file, upload, true);
+      await again();
+    } catch (error) {
+      tellTruth({ problem: error.message });
+    }
+  });
   const drop = field("drop");
   for (const kind of ["dragenter", "dragover"]) drop.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.add("over"); });
   for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => drop.classList.remove("over"));
-  drop.addEventListener("drop", (event) => { event.preventDefault(); if (event.dataTransfer.files[0]) send(event.dataTransfer.files[0]); });
+  drop.addEventListener("drop", (event) => { event.preventDefault(); if (event.dataTransfer.files.length > 0) send([...event.dataTransfer.files]); });
   field("time-column").addEventListener("change", again);
   field("series-column").addEventListener("change", again);
   for (const input of field("reading").querySelectorAll("input, select")) input.addEventListener("change", again);
@@ -114,30 +167,16 @@
     if (!field("self-loops").checked) given.no_self_loops = true;
     // Each method is asked only for what it knows.
     const method = methods.find((one) => one.name === field("method").value) ?? methods[0];
+    const preparation = { detrend: field("detrend").checked, log: ticked("log") };
+    if (field("season").value) preparation.season = Number(field("season").value);
+    // Nothing drives what was set from outside.
+    const edges = ticked("inputs").flatMap((target) => variables.filter((source) => source !== target).map((source) => ({ source, target, probability: 0 })));
     const settings = Object.fromEntries(Object.entries(given).filter(([name]) => method.settings.includes(name)));
     try {
-      const { name } = await post("/api/runs", { name: field("name").value.trim(), upload, columns: columns(), asked: { method: method.name, settings } });
+      const { name } = await post("/api/runs", { name: field("name").value.trim(), upload, columns: columns(), truth: hasTruth, asked: { method: method.name, settings, edges, preparation } });
       location.assign(`/runs/${encodeURIComponent(name)}`);
     } catch (error) {
       problem("start-problem", error.message);
     }
   });
-
-  const list = async () => {
-    const runs = await answer("/api/runs");
-    field("no-runs").hidden = runs.length > 0;
-    field("run-list").replaceChildren(...runs.map((run) => html("li", {},
-      html("a", { href: `/runs/${encodeURIComponent(run.name)}` }, run.name),
-      html("span", { class: `standing ${run.standing}` }, WORDS[run.standing]),
-      ...(run.problem ? [html("span", { class: "faint" }, run.problem)] : []))));
-    const models = runs.filter((run) => run.has_model);
-    field("compare-form").hidden = models.length < 2;
-    for (const [id, place] of [["compare-a", 0], ["compare-b", 1]]) {
-      const chosen = field(id).value;
-      field(id).replaceChildren(...models.map((run) => html("option", { value: run.name }, run.name)));
-      field(id).value = chosen || (models[place]?.name ?? "");
-    }
-  };
-  list();
-  setInterval(list, 3000);
 })();

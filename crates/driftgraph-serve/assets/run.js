@@ -82,6 +82,8 @@
   });
   stand(entry.standing);
   problem("run-problem", entry.problem);
+  field("remains").hidden = !entry.remains;
+  field("remains").textContent = entry.remains ?? "";
   if (entry.standing === "running") follow();
   field("resume").hidden = !["stopped", "failed"].includes(entry.standing);
   if (entry.has_model && entry.standing !== "running") {
@@ -96,8 +98,22 @@
   field("hold-variable").append(...variables.map((name, idx) => html("option", { value: idx }, name)));
   const series = report.future?.series ?? [];
   field("ahead-series").append(...series.map((one, idx) => html("option", { value: idx }, one.name)));
+  // Times of dated data are dates here, too: days, or minutes where the data have such.
+  const { calendar } = report.data;
+  const DAY = 86400, inDays = calendar && calendar.unit % DAY === 0;
+  const dateOf = (time) => new Date(1000 * Math.round(calendar.origin + time * calendar.unit)).toISOString().slice(0, inDays ? 10 : 16);
+  const timeOf = (date) => (Date.parse(inDays ? date : `${date}Z`) / 1000 - calendar.origin) / calendar.unit;
+  const asDate = (input) => { input.type = inDays ? "date" : "datetime-local"; input.removeAttribute("step"); input.removeAttribute("min"); };
   const usual = series[0] ? series[0].times.at(-1) - series[0].times[0] : 1;
-  field("ahead-time").value = Number((2 * usual).toPrecision(2));
+  const end = (one) => report.fit?.series.find(({ name }) => name === one.name)?.times.at(-1) ?? one.times[0];
+  if (calendar) {
+    for (const input of field("ask").querySelectorAll("[data-when]")) asDate(input);
+    asDate(field("ahead-time"));
+    field("ahead-words").textContent = "Forecast until";
+    if (series[0]) field("ahead-time").value = dateOf(end(series[0]) + 2 * usual);
+  } else {
+    field("ahead-time").value = Number((2 * usual).toPrecision(2));
+  }
   field("ahead").hidden = series.length === 0;
   const middle = (idx) => {
     const values = report.fit ? unpack(report.fit.series[0].mean[idx]).filter(Number.isFinite) : [0];
@@ -129,8 +145,11 @@
   field("ahead").addEventListener("submit", (event) => {
     event.preventDefault();
     ask(async () => {
-      const found = await post(`${base}/forecast`, { horizon: Number(field("ahead-time").value) });
-      const fan = found.series[Number(field("ahead-series").value)];
+      const chosen = Number(field("ahead-series").value), asked = field("ahead-time").value;
+      const horizon = calendar ? timeOf(asked) - end(series[chosen]) : Number(asked);
+      if (!(horizon > 0)) throw new Error(`choose a time after the end of the series${calendar ? `, ${dateOf(end(series[chosen]))}` : ""}`);
+      const found = await post(`${base}/forecast`, { horizon });
+      const fan = found.series.find(({ name }) => name === series[chosen].name);
       field("ask-legend").hidden = true;
       field("ask-charts").replaceChildren(...variables.slice(0, 6).map((name, idx) => chart({ title: name, xLabel: report.data.time_label, layers: fanLayers(fan, idx, "first", "forecast") })));
     });

@@ -22,11 +22,13 @@ use tokio_stream::{Stream, StreamExt};
 
 use crate::answer::{Refusal, in_json};
 use crate::check::understood;
+use crate::entry::RunEntry;
 use crate::guard::{self, Guard};
-use crate::library::{Columns, Library, NewRun, RunEntry, Shown};
+use crate::library::{Library, Shown};
 use crate::live::ENDED;
+use crate::new_run::{Columns, NewRun};
 use crate::page;
-use crate::upload::receive;
+use crate::upload::{Arriving, receive};
 
 /// Largest request that is not an upload.
 const MOST_JSON: usize = 1 << 20;
@@ -45,7 +47,8 @@ pub(crate) fn router(library: Arc<Library>, max_upload: u64, guard: Arc<Guard>) 
     let runs = Router::new()
         .route("/api/methods", get(methods))
         .route("/api/runs", get(list).post(begin))
-        .route("/api/runs/{name}", get(entry))
+        .route("/api/runs/{name}", get(entry).delete(delete))
+        .route("/api/runs/{name}/rename", post(rename))
         .route("/api/runs/{name}/events", get(events))
         .route("/api/runs/{name}/stop", post(stop))
         .route("/api/runs/{name}/resume", post(go_on))
@@ -118,6 +121,27 @@ async fn stop(State(app): State<App>, Path(name): Path<String>) -> Answer<Status
 
 async fn go_on(State(app): State<App>, Path(name): Path<String>) -> Answer<StatusCode> {
     app.library.go_on(&name).map(|()| StatusCode::ACCEPTED)
+}
+
+async fn delete(State(app): State<App>, Path(name): Path<String>) -> Answer<StatusCode> {
+    aside(move || app.library.delete(&name)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The new name of a run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rename {
+    name: String,
+}
+
+async fn rename(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Json(asked): Json<Rename>,
+) -> Answer<StatusCode> {
+    aside(move || app.library.rename(&name, asked.name.trim())).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// First everything so far, then every message as it comes.
@@ -255,19 +279,14 @@ async fn file(
     Ok((head, content).into_response())
 }
 
-#[derive(Debug, Deserialize)]
-struct UploadName {
-    name: String,
-}
-
 async fn upload(
     State(app): State<App>,
-    Query(asked): Query<UploadName>,
+    Query(arriving): Query<Arriving>,
     headers: HeaderMap,
     body: Body,
 ) -> Answer<Json<Value>> {
-    let name = receive(&app.library, &asked.name, &headers, body, app.max_upload).await?;
-    understood_by(&app, name, Columns::default()).await
+    let name = receive(&app.library, &arriving, &headers, body, app.max_upload).await?;
+    Ok(Json(json!({"upload": name})))
 }
 
 async fn check(
@@ -275,14 +294,10 @@ async fn check(
     Path(name): Path<String>,
     Json(columns): Json<Columns>,
 ) -> Answer<Json<Value>> {
-    understood_by(&app, name, columns).await
-}
-
-async fn understood_by(app: &App, name: String, columns: Columns) -> Answer<Json<Value>> {
-    let file = app.library.upload(&name)?;
+    let tables = app.library.upload(&name)?;
     let options = columns.options(app.max_upload);
     aside(move || {
-        let mut answer = understood(&file, &options);
+        let mut answer = understood(&tables, &options);
         answer["upload"] = json!(name);
         Ok(Json(answer))
     })
@@ -332,6 +347,7 @@ async fn asset(Path(file): Path<String>) -> Answer<Response> {
         "graph.js" => (script, SCRIPTS[1]),
         "matrix.js" => (script, SCRIPTS[2]),
         "home.js" => (script, page::HOME_SCRIPT),
+        "runs.js" => (script, page::RUNS_SCRIPT),
         "run.js" => (script, page::RUN_SCRIPT),
         _ => return Err(Refusal::not_found()),
     };

@@ -9,12 +9,16 @@
 mod answer;
 mod api;
 mod check;
+mod entry;
 mod error;
 mod guard;
+mod keeping;
 mod library;
 mod live;
+mod new_run;
 mod page;
 mod upload;
+mod words;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -6,97 +6,33 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
-use driftgraph_data::record::{Asked, Ending};
+use driftgraph_core::fitted::score::SelfEdges;
+use driftgraph_data::edges::read_edges;
+use driftgraph_data::record::Ending;
 use driftgraph_data::run_folder::{Run, RunFolder};
-use driftgraph_data::{DateOrder, DecimalMark, Loaded, ReadOptions, load};
+use driftgraph_data::{Loaded, load};
 use driftgraph_methods::FitPlan;
 use driftgraph_report::view::ReportView;
-use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, fit, resume};
+use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, Truth, fit, resume};
 use driftgraph_view::{ViewOptions, report_view};
-use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
+use crate::entry::{RunEntry, RunFacts, Standing};
 use crate::live::LiveFit;
+use crate::new_run::NewRun;
+use crate::upload::known_edges;
 
 /// Where uploaded tables are kept; a fit that goes on reads its table again.
 const UPLOADS: &str = "uploads";
 /// Says that a fit was stopped by the user, and is not to go on by itself.
-const STOPPED: &str = "stopped-by-user";
+pub(crate) const STOPPED: &str = "stopped-by-user";
 /// Names of the variables of a fit that was begun on the page.
-const VARIABLES: &str = "variables.json";
+pub(crate) const VARIABLES: &str = "variables.json";
 /// What a run says that diverged under another server.
 const DIVERGED_BEFORE: &str =
     "training was not finite any more; what it had learned before is kept";
 /// A fit that dies loses at most so much.
 const CHECKPOINT_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
-
-/// What a run is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Standing {
-    Running,
-    Stopped,
-    Finished,
-    Failed,
-}
-
-/// One run in the list.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct RunEntry {
-    pub(crate) name: String,
-    pub(crate) standing: Standing,
-    /// Whether there is a result to look at.
-    pub(crate) has_model: bool,
-    /// Why it failed.
-    pub(crate) problem: Option<String>,
-    pub(crate) variables: Vec<String>,
-}
-
-/// What a new fit is asked for.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewRun {
-    pub(crate) name: String,
-    pub(crate) upload: String,
-    #[serde(default)]
-    pub(crate) columns: Columns,
-    #[serde(default)]
-    pub(crate) asked: Asked,
-}
-
-/// How a table is to be read, where that is not obvious.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Columns {
-    pub(crate) time: Option<String>,
-    pub(crate) series: Option<String>,
-    pub(crate) ignore: Vec<String>,
-    pub(crate) transpose: bool,
-    pub(crate) even_steps: bool,
-    pub(crate) sheet: Option<String>,
-    pub(crate) date_order: Option<DateOrder>,
-    pub(crate) decimal: Option<DecimalMark>,
-    pub(crate) missing: Option<Vec<String>>,
-}
-
-impl Columns {
-    pub(crate) fn options(&self, max_bytes: u64) -> ReadOptions {
-        let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
-        ReadOptions {
-            time: given(&self.time),
-            series: given(&self.series),
-            ignore: self.ignore.clone(),
-            transpose: self.transpose,
-            even_steps: self.even_steps,
-            sheet: given(&self.sheet),
-            date_order: self.date_order,
-            decimal: self.decimal,
-            missing: self.missing.clone(),
-            max_bytes,
-            ..ReadOptions::default()
-        }
-    }
-}
 
 /// All runs of a folder.
 #[derive(Debug)]
@@ -133,12 +69,12 @@ impl Library {
         Ok(self.folder.join(name))
     }
 
-    /// All runs by name.
+    /// All runs, the latest first.
     pub(crate) fn runs(&self) -> Vec<RunEntry> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut runs: Vec<RunEntry> = names.filter_map(|name| self.entry(&name).ok()).collect();
-        runs.sort_by(|a, b| a.name.cmp(&b.name));
+        runs.sort_by(|a, b| (b.facts.changed, &a.name).cmp(&(a.facts.changed, &b.name)));
         runs
     }
 
@@ -168,6 +104,7 @@ impl Library {
             has_model,
             problem,
             variables: variables(&folder).unwrap_or_default(),
+            facts: RunFacts::of(&folder, standing),
         })
     }
 
@@ -178,10 +115,13 @@ impl Library {
     /// Begins a fit on a thread of its own.
     pub(crate) fn begin(self: &Arc<Self>, new: NewRun, max_bytes: u64) -> Result<(), Refusal> {
         let folder = self.path(&new.name)?;
-        let table = self.upload(&new.upload)?;
+        let tables = self.upload(&new.upload)?;
         let read_options = new.columns.options(max_bytes);
         let plan = FitPlan::new(new.asked).map_err(|error| Refusal::unusable(&error))?;
-        let loaded = load(&[table], &read_options).map_err(|error| Refusal::unusable(&error))?;
+        let loaded = load(std::slice::from_ref(&tables), &read_options)
+            .map_err(|error| Refusal::unusable(&error))?;
+        plan.asked().preparation.fit(&loaded.data).map_err(|error| Refusal::unusable(&error))?;
+        let truth = new.truth.then(|| truth(&tables, loaded.data.variables())).transpose()?;
         if RunFolder::at(&folder).holds().is_some() || self.live(&new.name).is_some() {
             let reason = format!("there is a run called `{}` already", new.name);
             return Err(Refusal::new(axum::http::StatusCode::CONFLICT, reason));
@@ -196,7 +136,7 @@ impl Library {
             plan,
             folder,
             replace: false,
-            truth: None,
+            truth,
             pace: Pace { log_every: 5, checkpoint_every: CHECKPOINT_EVERY, time_budget: None },
             report: true,
         };
@@ -287,10 +227,16 @@ impl Library {
         Ok(shown)
     }
 
-    /// The file of an upload.
+    /// The folder of the tables that were uploaded together.
     pub(crate) fn upload(&self, name: &str) -> Result<PathBuf, Refusal> {
-        let file = self.uploads().join(name);
-        if is_safe(name) && file.is_file() { Ok(file) } else { Err(Refusal::not_found()) }
+        let folder = self.uploads().join(name);
+        if is_safe(name) && folder.is_dir() { Ok(folder) } else { Err(Refusal::not_found()) }
+    }
+
+    /// Forgets what was known of a run by its name.
+    pub(crate) fn forget(&self, name: &str) {
+        lock(&self.problems).remove(name);
+        lock(&self.shown).remove(name);
     }
 
     fn lock_live(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveFit>>> {
@@ -300,6 +246,14 @@ impl Library {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no thread panics while it holds this lock")
+}
+
+/// The known edges that were uploaded with tables.
+pub(crate) fn truth(tables: &Path, variables: &[String]) -> Result<Truth, Refusal> {
+    let file = known_edges(tables).ok_or_else(Refusal::not_found)?;
+    let edges = read_edges(&file, None).map_err(|error| Refusal::unusable(&error))?;
+    let graph = edges.graph(variables).map_err(|error| Refusal::unusable(&error))?;
+    Ok(Truth { graph, self_edges: SelfEdges::Kept })
 }
 
 /// Names of the variables, where the fit was begun on the page.
@@ -354,13 +308,14 @@ mod tests {
         let rows: Vec<String> =
             (0..40).map(|t| format!("{t},{},{}\n", t % 7, (t * t) % 11)).collect();
         let rows = rows.concat();
-        fs::create_dir(folder.path().join(UPLOADS)).unwrap();
-        fs::write(folder.path().join(UPLOADS).join("a.csv"), format!("time,x,y\n{rows}")).unwrap();
+        let tables = folder.path().join(UPLOADS).join("a");
+        fs::create_dir_all(&tables).unwrap();
+        fs::write(tables.join("a.csv"), format!("time,x,y\n{rows}")).unwrap();
         // A folder stands where the file should.
         fs::create_dir_all(folder.path().join("run/report.html")).unwrap();
         let library = Arc::new(Library::open(folder.path().to_owned()));
         let new = serde_json::json!({
-            "name": "run", "upload": "a.csv",
+            "name": "run", "upload": "a",
             "asked": {"settings": {"steps": 3, "select": "none", "ensemble": 1}},
         });
         library.begin(serde_json::from_value(new).unwrap(), 1 << 20).unwrap();

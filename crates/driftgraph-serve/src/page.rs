@@ -10,12 +10,14 @@ use driftgraph_report::{
 };
 use driftgraph_text::{escaped, json_in_html};
 
-use crate::library::RunEntry;
+use crate::entry::RunEntry;
 
 /// Styles beside those of the report.
 pub(crate) const STYLES: &str = include_str!("../assets/page.css");
 /// Script of the first page.
 pub(crate) const HOME_SCRIPT: &str = include_str!("../assets/home.js");
+/// Script of the list of runs.
+pub(crate) const RUNS_SCRIPT: &str = include_str!("../assets/runs.js");
 /// Script of the page of a run.
 pub(crate) const RUN_SCRIPT: &str = include_str!("../assets/run.js");
 
@@ -50,7 +52,7 @@ fn header(title: &str) -> String {
 pub(crate) fn home() -> String {
     let home = include_str!("../assets/home.html").replace("{readable}", &readable());
     let body = header("Who drives whom?") + &home.replace("{accepted}", &accepted_by_page());
-    shell("Who drives whom?", &body, &["charts.js", "home.js"])
+    shell("Who drives whom?", &body, &["charts.js", "home.js", "runs.js"])
 }
 
 /// The page of one run: its fit while it runs, its report when there is one.
@@ -117,26 +119,51 @@ pub(crate) fn compare(
         figure(&first.name, &first.graph),
         figure(&second.name, &other),
         differences(first, second),
-        agreement_sections(agreement)
+        // Of runs without a pair of variables in common there is nothing more to say.
+        if agreement.variables.len() > 1 { agreement_sections(agreement) } else { String::new() }
     );
     shell("Two runs", &body, &[])
 }
 
 /// Edges by how much their probability differs, most first; edges go by the names of their ends.
+///
+/// Only variables that both runs have are compared: about others, one of the runs says nothing.
 fn differences(first: &ReportView, second: &ReportView) -> String {
+    let views = [first, second];
+    let has = |view: &ReportView, name: &str| view.graph.variables.iter().any(|own| own == name);
     let mut pairs: std::collections::BTreeMap<(&str, &str), [f64; 2]> =
         std::collections::BTreeMap::new();
-    for (place, view) in [first, second].into_iter().enumerate() {
+    for (place, view) in views.into_iter().enumerate() {
         let name = |idx: usize| view.graph.variables[idx].as_str();
-        for edge in &view.graph.edges {
-            pairs.entry((name(edge.source), name(edge.target))).or_default()[place] =
-                edge.probability;
+        let edges =
+            view.graph.edges.iter().map(|edge| (name(edge.source), name(edge.target), edge));
+        let shared = |end: &str| views.iter().all(|view| has(view, end));
+        for (source, target, edge) in edges.filter(|(from, to, _)| shared(from) && shared(to)) {
+            pairs.entry((source, target)).or_default()[place] = edge.probability;
         }
     }
     let mut rows: Vec<_> = pairs.into_iter().collect();
     let gap = |[a, b]: [f64; 2]| (b - a).abs();
     rows.sort_by(|a, b| gap(b.1).total_cmp(&gap(a.1)));
     rows.truncate(MOST_DIFFERENCES);
+    let only = |view: &ReportView, other: &ReportView| {
+        let own = view.graph.variables.iter().filter(|name| !has(other, name));
+        let own: Vec<String> = own.map(|name| escaped(name)).collect();
+        let name = escaped(&view.name);
+        let sentence = format!("<p>Only {name} has {}.</p>", own.join(", "));
+        if own.is_empty() { String::new() } else { sentence }
+    };
+    let only = only(first, second) + &only(second, first);
+    if rows.is_empty() {
+        return only + "<p>The two runs have no edge between the same variables.</p>";
+    }
+    only + &differences_table([&first.name, &second.name], rows)
+}
+
+/// Both ends of an edge by name, and its probability in both runs.
+type Difference<'a> = ((&'a str, &'a str), [f64; 2]);
+
+fn differences_table(names: [&str; 2], rows: Vec<Difference<'_>>) -> String {
     let mut body = String::new();
     for ((source, target), [a, b]) in rows {
         let difference = format!("{:+.2}", b - a).replace('-', "−");
@@ -148,12 +175,11 @@ fn differences(first: &ReportView, second: &ReportView) -> String {
             escaped(target),
         );
     }
+    let [first, second] = names.map(escaped);
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"table of differences\"><table><thead><tr>\
-         <th scope=\"col\">source</th><th scope=\"col\">target</th><th scope=\"col\" class=\"number\">{}</th>\
-         <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"number\">difference</th></tr></thead>\
+         <th scope=\"col\">source</th><th scope=\"col\">target</th><th scope=\"col\" class=\"number\">{first}</th>\
+         <th scope=\"col\" class=\"number\">{second}</th><th scope=\"col\" class=\"number\">difference</th></tr></thead>\
          <tbody>{body}</tbody></table></div>",
-        escaped(&first.name),
-        escaped(&second.name)
     )
 }

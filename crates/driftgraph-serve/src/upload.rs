@@ -6,21 +6,37 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use driftgraph_data::formats::{format_of, readable};
+use serde::Deserialize;
 use tokio::io::AsyncWriteExt;
 use tokio_stream::StreamExt;
 
 use crate::answer::Refusal;
 use crate::library::{Library, is_safe};
 
-/// Takes a file; answers with the name it has now.
+/// Folder beside uploaded tables for the edges that are known of them.
+const KNOWN_EDGES: &str = "known-edges";
+
+/// A file on its way: what it is called, and what it belongs to.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arriving {
+    name: String,
+    /// The upload that it is added to; a new one where not given.
+    to: Option<String>,
+    /// Whether it lists known edges.
+    #[serde(default)]
+    truth: bool,
+}
+
+/// Takes a file; answers with the name of the upload it belongs to.
 pub(crate) async fn receive(
     library: &Arc<Library>,
-    name: &str,
+    arriving: &Arriving,
     headers: &HeaderMap,
     body: Body,
     limit: u64,
 ) -> Result<String, Refusal> {
-    let name = plain_name(name);
+    let name = plain_name(&arriving.name);
     if !is_safe(&name) || format_of(Path::new(&name)).is_none() {
         let reason = format!("`{name}` is not a table that can be read: {}", readable());
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
@@ -36,21 +52,32 @@ pub(crate) async fn receive(
     if announced.is_some_and(|length: u64| length > limit) {
         return Err(too_large());
     }
-    let folder = library.uploads();
-    tokio::fs::create_dir_all(&folder).await.map_err(|error| Refusal::unusable(&error))?;
-    let (file, name) = free_name(&folder, &name);
-    let result = write(&file, body, limit).await;
-    match result {
-        Ok(true) => Ok(name),
-        Ok(false) => {
-            let _ = tokio::fs::remove_file(&file).await;
-            Err(too_large())
-        }
-        Err(error) => {
-            let _ = tokio::fs::remove_file(&file).await;
-            Err(Refusal::unusable(&error))
-        }
+    let (folder, upload) = match &arriving.to {
+        Some(upload) => (library.upload(upload)?, upload.clone()),
+        None => free_name(&library.uploads(), name.split('.').next().unwrap_or(&name)),
+    };
+    let place = if arriving.truth { folder.join(KNOWN_EDGES) } else { folder.clone() };
+    if arriving.truth {
+        // The latest list counts.
+        let _ = tokio::fs::remove_dir_all(&place).await;
     }
+    tokio::fs::create_dir_all(&place).await.map_err(|error| Refusal::unusable(&error))?;
+    let (file, _) = free_name(&place, &name);
+    let result = match write(&file, body, limit).await {
+        Ok(true) => return Ok(upload),
+        Ok(false) => too_large(),
+        Err(error) => Refusal::unusable(&error),
+    };
+    let _ = tokio::fs::remove_file(&file).await;
+    // Only where nothing else is in it.
+    let _ = tokio::fs::remove_dir(&folder).await;
+    Err(result)
+}
+
+/// The list of known edges that belongs to uploaded tables.
+pub(crate) fn known_edges(tables: &Path) -> Option<PathBuf> {
+    let entry = tables.join(KNOWN_EDGES).read_dir().ok()?.next()?.ok()?;
+    Some(entry.path())
 }
 
 /// Writes the body; false where it is too large.
@@ -82,9 +109,9 @@ fn plain_name(name: &str) -> String {
 
 /// The name, or with the first number that is free.
 fn free_name(folder: &Path, name: &str) -> (PathBuf, String) {
-    let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
+    let (stem, ending) = name.find('.').map_or((name, ""), |dot| name.split_at(dot));
     let mut names = std::iter::once(name.to_owned())
-        .chain((2..).map(|number: u32| format!("{stem}-{number}.{ending}")));
+        .chain((2..).map(|number: u32| format!("{stem}-{number}{ending}")));
     let name = names.find(|name| !folder.join(name).exists()).expect("there are always free names");
     (folder.join(&name), name)
 }

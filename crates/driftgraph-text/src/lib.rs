@@ -30,6 +30,32 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// A sentence with the options of the command line that it mentions put in other words.
+///
+/// `words` is asked for each `` `--option` `` or `` `--option VALUE` `` by name and value (empty where there is none);
+/// what it does not know stays as it is.
+///
+/// ```
+/// let words = |option: &str, value: &str| Some(format!("{option} = {value}"));
+/// assert_eq!(driftgraph_text::with_options("try `--time t`", &words), "try time = t");
+/// ```
+pub fn with_options(text: &str, words: &dyn Fn(&str, &str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("`--") {
+        let inside = &rest[start + 3..];
+        let Some(end) = inside.find('`') else { break };
+        let (option, value) = inside[..end].split_once(' ').unwrap_or((&inside[..end], ""));
+        out.push_str(&rest[..start]);
+        match words(option, value) {
+            Some(words) => out.push_str(&words),
+            None => out.push_str(&rest[start..start + end + 4]),
+        }
+        rest = &inside[end + 1..];
+    }
+    out + rest
+}
+
 /// JSON for the content of a `script` element, which nothing in it can end.
 pub fn json_in_html(json: &str) -> String {
     // Only `<` could end the element; the others are for older parsers.
@@ -49,6 +75,15 @@ mod tests {
         assert_eq!(escaped("naïve 🧬 名前"), "naïve 🧬 名前");
         assert_eq!(escaped("a\0b\u{1b}c\nd\u{FFFF}"), "a\u{FFFD}b\u{FFFD}c d\u{FFFD}");
         assert_eq!(json_in_html("[\"</script>&\"]"), "[\"\\u003c/script\\u003e\\u0026\"]");
+    }
+
+    #[test]
+    fn options_are_put_in_other_words_and_all_else_stays() {
+        let words = |option: &str, value: &str| (option == "time").then(|| format!("<{value}>"));
+        assert_eq!(with_options("a `--time x y` b `--time`", &words), "a <x y> b <>");
+        for same in ["", "`x` and `--other 1`", "an open `--time", "--time"] {
+            assert_eq!(with_options(same, &words), same);
+        }
     }
 
     #[test]

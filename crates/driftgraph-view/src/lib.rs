@@ -66,6 +66,7 @@ pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, V
             n_rows: description.rows,
             n_missing: description.missing_cells,
             left_out: run.record.training.left_out.clone(),
+            warnings: warnings(&run.record.remarks),
             time_label: time_label(run),
             calendar: calendar(run),
         },
@@ -103,6 +104,19 @@ fn answers(
         interventions.push(intervention_view(model, &run.record.data.time, data, &question)?);
     }
     Ok(ProcessAnswers { fit, future, interventions })
+}
+
+/// Remarks that warn, as sentences; that a fit has not converged, a report says by itself.
+fn warnings(remarks: &[String]) -> Vec<String> {
+    let warned = remarks.iter().filter_map(|remark| remark.strip_prefix("warning: "));
+    let warned = warned.filter(|warning| !warning.starts_with("not converged"));
+    let sentence = |warning: &str| {
+        let mut letters = warning.chars();
+        letters.next().map_or_else(String::new, |first| {
+            first.to_uppercase().collect::<String>() + letters.as_str()
+        })
+    };
+    warned.map(sentence).collect()
 }
 
 /// What the time axis of a chart says.

@@ -37,6 +37,13 @@ pub(crate) fn provenance_view(run: &Run) -> ProvenanceView {
             data.series, data.rows, data.variables, data.missing_cells
         )),
     );
+    let preparation = &record.asked.preparation;
+    let season = preparation.season.map(|rows| format!("a season of {rows} rows"));
+    let line = preparation.detrend.then(|| "straight lines in time".to_owned());
+    let log = preparation.log.join(", ");
+    let log = (!log.is_empty()).then(|| format!("the logarithm of {log} was taken"));
+    let taken: Vec<String> = [season, line, log].into_iter().flatten().collect();
+    fact("taken out before the fit", (!taken.is_empty()).then(|| taken.join("; ")));
     let step = run.model().ok().map(FittedModel::step_size);
     fact("solver step", step.map(|step| format!("{step:.4} in the unit of the times")));
     fact("run folder", Some(run.folder().display().to_string()));

@@ -21,6 +21,7 @@ Examples:
   driftgraph fit measurements.csv --out run
   driftgraph fit netsim.csv --preset paper-netsim --steps 500 --truth truth.csv --out run
   driftgraph fit genes.csv --method ridge --out ridge-run
+  driftgraph fit sales.csv --season 12 --detrend --log price,volume
   driftgraph fit genes.csv --forbid 'A->B' --require 'C->D' --no-self-loops --time-budget 10m
   driftgraph fit --resume run")]
 #[command(mut_arg("files", |files| files.required(false).required_unless_present("resume")))]
@@ -40,6 +41,19 @@ pub(crate) struct FitArgs {
     /// Settings file (TOML): method, preset and any of the settings below, with _ for -
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Take a season of so many rows out of every variable before the graph is learned, e.g. 12 for months; every answer
+    /// of the model has it again
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) season: Option<usize>,
+    /// Take a straight line in time out of every variable before the graph is learned; forecasts continue it
+    #[arg(long)]
+    pub(crate) detrend: bool,
+    /// Learn these variables on a logarithmic scale, separated by commas, or all of them; predictions stay positive
+    #[arg(long, value_name = "A,B,...|all", value_delimiter = ',')]
+    pub(crate) log: Vec<String>,
+    /// Variables that were set from outside, separated by commas: nothing in the table drives them
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub(crate) inputs: Vec<String>,
     /// An edge that cannot be, as 'source->target'; may be repeated
     #[arg(long, value_name = "EDGE")]
     pub(crate) forbid: Vec<String>,

@@ -9,7 +9,7 @@ use driftgraph_text::count;
 
 use crate::args::CheckArgs;
 use crate::commands::table;
-use crate::output::{short, short_or_dash};
+use crate::output::short_or_dash;
 use crate::printer;
 
 /// Variables shown one by one; more would scroll the summary away.
@@ -32,6 +32,12 @@ pub(crate) fn describe(summary: &Summary) -> String {
     let [fewest, most] = summary.rows_per_series;
     let per_series =
         if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
+    let [first, last] = [0, 1].map(|end| summary.time.time_texts(&summary.span)[end].clone());
+    let unit = if summary.time.is_dated() {
+        summary.time.unit.to_string()
+    } else {
+        summary.time.to_string()
+    };
     let _ = writeln!(
         text,
         "{} of {per_series} rows, {}, {} in all\n{}time {} to {}, median gap {} ({})\n{} of {} cells missing ({:.1} %)\n",
@@ -39,10 +45,10 @@ pub(crate) fn describe(summary: &Summary) -> String {
         count(summary.variables, "variable", "variables"),
         count(summary.rows, "row", "rows"),
         key_columns(summary),
-        short(summary.span[0]),
-        short(summary.span[1]),
+        first,
+        last,
         short_or_dash(summary.median_gap),
-        summary.time,
+        unit,
         summary.missing_cells,
         summary.rows * summary.variables,
         100.0 * summary.missing_share,

@@ -28,7 +28,11 @@ const SHOWN_EDGES: usize = 10;
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let plans = plans(&args.methods, args.seed)?;
     let loaded = load_data(&args.data)?;
-    let truth = args.truth.as_deref().map(|path| fit::read_truth(path, &loaded)).transpose()?;
+    let truth = args
+        .truth
+        .as_deref()
+        .map(|path| fit::read_truth(path, &loaded, &args.data.ignore))
+        .transpose()?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0));
     let threads = threads.build().context("cannot start the threads")?;
     catch_interrupts("finished methods are kept; the same command goes on")?;

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::{EdgeKind, links};
 use driftgraph_core::fitted::score::SelfEdges;
+use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
 use driftgraph_data::graph_formats::sign_word;
@@ -14,6 +15,7 @@ use driftgraph_data::record::Ending;
 use driftgraph_data::summary::Summary;
 use driftgraph_methods::FitPlan;
 use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, Truth, fit, resume};
+use driftgraph_text::count;
 
 use crate::args::FitArgs;
 use crate::commands::graph::kind_cell;
@@ -50,12 +52,22 @@ pub(crate) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
-    let plan = FitPlan::new(asked(args)?)?;
+    let mut asked = asked(args)?;
+    // What is wrong with the settings is told before a large table is read.
+    FitPlan::new(asked.clone())?;
     let loaded = load_data(&args.data)?;
-    for warning in Summary::new(&loaded).warnings {
+    asked.edges.extend(edges_into(&args.inputs, loaded.data.variables())?);
+    let plan = FitPlan::new(asked)?;
+    let transform = plan.asked().preparation.fit(&loaded.data)?;
+    let left = transform.as_ref().map(|transform| transform.apply(&loaded.data));
+    let mut warnings = Summary::for_fit_to(&loaded, left.as_ref().unwrap_or(&loaded.data)).warnings;
+    // What was set from outside is known by now.
+    warnings.retain(|warning| args.inputs.is_empty() || !warning.contains("`--inputs "));
+    for warning in warnings {
         printer::note(&format!("warning: {warning}"));
     }
-    let graph = args.truth.as_deref().map(|path| read_truth(path, &loaded)).transpose()?;
+    let truth = |path: &PathBuf| read_truth(path, &loaded, &args.data.ignore);
+    let graph = args.truth.as_ref().map(truth).transpose()?;
     let self_edges = args.self_edges.map_or(SelfEdges::Kept, Into::into);
     let default = Pace::default();
     Ok(FitJob {
@@ -74,6 +86,24 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
     })
 }
 
+/// The edges that cannot be where some variables were set from outside.
+fn edges_into(inputs: &[String], variables: &[String]) -> anyhow::Result<Vec<KnownEdge>> {
+    let mut edges = Vec::new();
+    for input in inputs {
+        if !variables.contains(input) {
+            let names: Vec<String> = variables.iter().map(|name| format!("`{name}`")).collect();
+            bail!("`--inputs` names `{input}`, but the variables are {}", names.join(", "));
+        }
+        let others = variables.iter().filter(|name| *name != input);
+        edges.extend(others.map(|source| KnownEdge {
+            source: source.clone(),
+            target: input.clone(),
+            probability: 0.0,
+        }));
+    }
+    Ok(edges)
+}
+
 fn resumed(args: &FitArgs, folder: &Path) -> anyhow::Result<Resume> {
     Ok(Resume {
         folder: folder.to_owned(),
@@ -85,9 +115,27 @@ fn resumed(args: &FitArgs, folder: &Path) -> anyhow::Result<Resume> {
     })
 }
 
-pub(crate) fn read_truth(path: &Path, loaded: &Loaded) -> anyhow::Result<SignatureGraph> {
-    let graph = read_edges(path, None)?.graph(loaded.data.variables());
-    graph.with_context(|| format!("cannot use the truth in `{}`", path.display()))
+/// The known edges between the variables; those of columns that were left out are left out, too.
+pub(crate) fn read_truth(
+    path: &Path,
+    loaded: &Loaded,
+    ignored: &[String],
+) -> anyhow::Result<SignatureGraph> {
+    let variables = loaded.data.variables();
+    let ignored = ignored.iter().filter(|name| !variables.contains(name));
+    let names: Vec<String> = variables.iter().chain(ignored).cloned().collect();
+    let all = read_edges(path, None)?.graph(&names);
+    let all = all.with_context(|| format!("cannot use the truth in `{}`", path.display()))?;
+    let mut graph = SignatureGraph::empty(variables.len());
+    for (source, target) in all.edges().filter(|ends| ends.0.max(ends.1) < variables.len()) {
+        graph.set_edge(source, target, true);
+    }
+    let n_left_out = all.n_edges() - graph.n_edges();
+    if n_left_out > 0 {
+        let edges = count(n_left_out, "known edge", "known edges");
+        printer::note(&format!("note: {edges} of columns that were ignored left out"));
+    }
+    Ok(graph)
 }
 
 /// `measurements-run`, or with the first number that is free.

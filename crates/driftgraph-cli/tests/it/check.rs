@@ -66,7 +66,7 @@ fn dates_are_counted_in_a_unit_that_is_told() {
     --- stdout
     1 series of 3 rows, 2 variables, 3 rows in all
     time in column `date`, no series column
-    time 0 to 14, median gap 7 (days since 2026-03-01T00:00:00Z)
+    time 2026-03-01 to 2026-03-15, median gap 7 (days)
     0 of 6 cells missing (0.0 %)
 
      variable   observed  missing  min  mean   max
@@ -311,10 +311,10 @@ fn data_that_cannot_carry_a_graph_are_warned_of() {
     let season = |n: usize| (n as f64 * std::f64::consts::TAU / 12.0).sin();
     assert_snapshot!(warnings("date,sea,air", 120, |n| {
         format!("{},{},{}", date(n), 3.0 * season(n) + scatter(1, n), 2.0 * season(n + 3) + scatter(2, n))
-    }), @r#"warning: `sea`, `air` share a season of 12 rows (year), which looks like one driving the other: subtract from each row the mean of its place in the year before the fit"#);
+    }), @r#"warning: `sea`, `air` share a season of 12 rows (year), which looks like one driving the other: `--season 12` keeps it out of the graph"#);
     assert_snapshot!(warnings("time,gdp,people", 60, |n| {
         format!("{n},{},{}", n as f64 + 3.0 * slow(1, n), 5.0 * n as f64 + 9.0 * slow(2, n))
-    }), @r#"warning: `gdp`, `people` follow straight lines in time, so that each predicts the others whatever drives them: subtract the lines, or fit growth rates instead of levels"#);
+    }), @r#"warning: `gdp`, `people` follow straight lines in time, so that each predicts the others whatever drives them: `--detrend` keeps the lines out of the graph"#);
     assert_snapshot!(warnings("time,a,a again", 60, |n| {
         format!("{n},{},{}", slow(1, n), 2.0 * slow(1, n) + 0.05 * scatter(2, n))
     }), @r#"warning: `a`, `a again` are nearly one variable (correlation 1.000), so that their effects cannot be told apart: leave one out with `--ignore 'a again'`"#);
@@ -326,10 +326,10 @@ fn data_that_cannot_carry_a_graph_are_warned_of() {
     }), @r#"warning: `animals` x `eggs per animal` is `eggs` in nearly every row: an identity, which no method can tell from causes; leave one of the three out with `--ignore`"#);
     assert_snapshot!(warnings("time,x,feed", 60, |n| {
         format!("{n},{},{}", slow(1, n), if n < 30 { 80 } else { 160 })
-    }), @r#"warning: `feed` stays the same for long and then jumps, as what an experimenter sets does: nothing in the table drives that; leave out what was set with `--ignore feed` if it was"#);
+    }), @r#"warning: `feed` stays the same for long and then jumps, as what an experimenter sets does: if it was set, `--inputs feed` says that nothing in the table drives it"#);
     assert_snapshot!(warnings("time,x,cells", 60, |n| {
         format!("{n},{},{}", slow(1, n), (2.5 * slow(2, n)).exp())
-    }), @r#"warning: `cells` is positive and has a few values far above the others: noise that grows with the level misleads every method here; put the logarithm into the table, which also keeps predictions positive"#);
+    }), @r#"warning: `cells` is positive and has a few values far above the others: noise that grows with the level misleads every method here; `--log cells` learns on a logarithmic scale, on which predictions stay positive"#);
     assert_snapshot!(warnings("time,x,y", 100, |n| format!("{n},{},{}", scatter(1, n), scatter(2, n))), @r#"warning: no row says anything about the next one, of its own variable or of another: the samples are too far apart for what moves here, and no method can see direction; sample faster, or at irregular times"#);
     assert_snapshot!(warnings("time,x,y", 100, |n| {
         let sign = if n % 2 == 0 { 1.0 } else { -1.0 };

@@ -13,6 +13,7 @@ mod fit;
 mod generate;
 mod help;
 mod methods;
+mod preparation;
 mod reading;
 mod report;
 mod resume;

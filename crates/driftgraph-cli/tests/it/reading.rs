@@ -63,7 +63,7 @@ fn a_first_column_that_only_grows_is_taken_as_time() {
     assert_snapshot!(check("core.csv", ",x,y\n2020-01-01,1,4\n2020-01-02,3,2\n2020-01-03,2,2\n", ""), @r"
     exit 0
     time in column `column 1`, no series column
-    time 0 to 2, median gap 1 (days since 2020-01-01T00:00:00Z)
+    time 2020-01-01 to 2020-01-03, median gap 1 (days)
     note: `column 1` was taken as time, because it holds dates; `--time` overrules
     ");
     assert_snapshot!(check("core.csv", ",time,y\n0,1,4\n1,2,2\n2,3,2\n", ""), @r"
@@ -110,31 +110,31 @@ fn dates_are_read_as_the_whole_column_says() {
     assert_snapshot!(dates(["31.01.2020", "01.02.2020", "02.02.2020", "03.02.2020"], ""), @r"
     exit 0
     time in column `date`, no series column
-    time 0 to 3, median gap 1 (days since 2020-01-31T00:00:00Z)
+    time 2020-01-31 to 2020-02-03, median gap 1 (days)
     note: times such as 31.01.2020 were read as 2020-01-31, because there are twelve months; `--date-order` overrules
     ");
     assert_snapshot!(dates(["1/31/2020", "2/1/2020", "2/2/2020", "2/4/2020"], ""), @r"
     exit 0
     time in column `date`, no series column
-    time 0 to 4, median gap 1 (days since 2020-01-31T00:00:00Z)
+    time 2020-01-31 to 2020-02-04, median gap 1 (days)
     note: times such as 1/31/2020 were read as 2020-01-31, because there are twelve months; `--date-order` overrules
     ");
     assert_snapshot!(dates(["1959Q1", "1959Q2", "1959Q3", "1959Q4"], ""), @r"
     exit 0
     time in column `date`, no series column
-    time 0 to 273, median gap 91 (days since 1959-01-01T00:00:00Z)
+    time 1959-01-01 to 1959-10-01, median gap 91 (days)
     note: times such as 1959Q1 were read as 1959-01-01
     ");
     assert_snapshot!(dates(["2020-01", "2020-02", "2020-03", "2020-04"], ""), @r"
     exit 0
     time in column `date`, no series column
-    time 0 to 91, median gap 31 (days since 2020-01-01T00:00:00Z)
+    time 2020-01-01 to 2020-04-01, median gap 31 (days)
     note: times such as 2020-01 were read as 2020-01-01
     ");
     assert_snapshot!(dates(["Jan 2020", "Feb 2020", "Mar 2020", "Apr 2020"], ""), @r"
     exit 0
     time in column `date`, no series column
-    time 0 to 91, median gap 31 (days since 2020-01-01T00:00:00Z)
+    time 2020-01-01 to 2020-04-01, median gap 31 (days)
     note: times such as Jan 2020 were read as 2020-01-01
     ");
     let months: String = (0..14)
@@ -144,7 +144,7 @@ fn dates_are_read_as_the_whole_column_says() {
     assert_snapshot!(check("a.csv", format!("date,x\n{months}"), ""), @r"
     exit 0
     time in column `date`, no series column
-    time 0 to 397, median gap 31 (days since 2020-01-01T00:00:00Z)
+    time 2020-01-01 to 2021-02-01, median gap 31 (days)
     note: times such as 1/1/2020 were read as 2020-01-01, because their gaps are even then; `--date-order` overrules
     ");
     let undecided = ["01/02/2020", "05/02/2020", "09/03/2020", "10/03/2020"];
@@ -157,7 +157,7 @@ fn dates_are_read_as_the_whole_column_says() {
     assert_snapshot!(dates(undecided, "--date-order day-first"), @r"
     exit 0
     time in column `date`, no series column
-    time 0 to 38, median gap 4 (days since 2020-02-01T00:00:00Z)
+    time 2020-02-01 to 2020-03-10, median gap 4 (days)
     note: times such as 01/02/2020 were read as 2020-02-01
     ");
 }
@@ -265,7 +265,7 @@ fn spreadsheets_are_read_sheet_by_sheet() {
     assert_snapshot!(check("sheets.xlsx", loader_fixture("sheets.xlsx"), ""), @r"
     exit 0
     time in column `date`, no series column
-    time 0 to 4, median gap 1 (days since 2026-01-01T00:00:00Z)
+    time 2026-01-01 to 2026-01-05, median gap 1 (days)
     note: the first sheet, `days`, was read; `--sheet` reads another: `hours`
     ");
     assert_snapshot!(check("sheets.xlsx", loader_fixture("sheets.xlsx"), "--sheet hours"), @r"

@@ -257,7 +257,7 @@ impl Block<'_> {
                 let state = &mut states[range];
                 state.iter_mut().zip(increments).for_each(|(x, step)| *x += step);
                 if let Some(all) = self.engine.interventions {
-                    all.assign(start + after, state)?;
+                    self.engine.model.assign(all, start + after, state)?;
                 }
                 let at = (path * n_kept + place) * d;
                 self.kept[at..at + d].copy_from_slice(state);
@@ -290,7 +290,7 @@ impl Block<'_> {
     fn assign(&mut self, time: f64) -> Result<(), FittedError> {
         let Some(all) = self.engine.interventions else { return Ok(()) };
         for state in self.states.chunks_exact_mut(self.dynamics.n_variables()) {
-            all.assign(time, state)?;
+            self.engine.model.assign(all, time, state)?;
         }
         Ok(())
     }

@@ -85,6 +85,25 @@ pub enum FittedError {
         /// What there is.
         known: Vec<String>,
     },
+    /// A value that a variable on a logarithmic scale cannot have.
+    #[error(
+        "`{variable}` was fitted on a logarithmic scale and is always positive, so it cannot be {value}"
+    )]
+    NoLogarithm {
+        /// Name of the variable.
+        variable: String,
+        /// The value.
+        value: f64,
+    },
+    /// Changed dynamics of a model that something was taken out of.
+    #[error(
+        "drift and diffusion of this model are those of what is left without season, trend and logarithm, and \
+         cannot be changed in the units of the data: hold or clip `{variable}` instead"
+    )]
+    DynamicsOfRest {
+        /// Name of the variable.
+        variable: String,
+    },
     /// A number out of its range.
     #[error("`{setting}` must be {condition}, found {found}")]
     BadSetting {

@@ -196,6 +196,7 @@ impl FittedModel {
             let cells = states[d..].iter().zip(&draws).enumerate();
             paths.extend(cells.map(|(idx, (state, draw))| state + scales[idx % d] * draw));
         }
+        self.measured(asked, &mut paths);
         let bands = Bands::of_paths(asked, d, &paths);
         let name = hidden.names()[series].clone();
         Ok(SeriesForecast { name, from: end, bands, paths })
@@ -219,7 +220,7 @@ impl FittedModel {
         let asked = |name: &str, end: f64| split.tail_times(name, end);
         let rest = |done: f64| progress(0.9 + 0.1 * done);
         let forecasts = refit.forecast_at(settings, Some(&split.head), &asked, &rest)?;
-        let methods = split.compare(&forecasts, self.standardizer().scales());
+        let methods = split.compare(&forecasts, self.measured_scales());
         if methods.is_empty() {
             let reason = "no cell was observed in the ends of the series";
             return Err(FittedError::NothingToHoldOut { reason });

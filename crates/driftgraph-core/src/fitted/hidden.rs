@@ -48,7 +48,7 @@ impl<'a> HiddenPaths<'a> {
             ModelPart::Simulated(part) => {
                 let data = data.ok_or(FittedError::NeedsData)?;
                 model.check_data(data)?;
-                Kind::Sampled(sample(model, part, data, n_samples, seed)?)
+                Kind::Sampled(sample(model, part, &model.prepared(data), n_samples, seed)?)
             }
         };
         Ok(Self { model, kind })

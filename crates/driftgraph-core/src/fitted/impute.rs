@@ -87,7 +87,9 @@ impl FittedModel {
                 asked.iter().copied().filter(|time| inside.contains(time)).collect();
             let mut bands = Bands::empty(&times, self.n_variables());
             for &time in &times {
-                hidden.laws(series_idx, time)?.iter().for_each(|law| bands.push_law(law));
+                for (variable, law) in hidden.laws(series_idx, time)?.into_iter().enumerate() {
+                    bands.push_law(&self.measured_law(variable, time, law));
+                }
             }
             let observed = times.iter().flat_map(|time| {
                 let row = series.times().iter().position(|other| other == time);
@@ -121,7 +123,7 @@ impl FittedModel {
         let reduced = without(data, &cells)?;
         let refit = self.refit(&reduced, progress)?;
         let hidden = HiddenPaths::new(&refit, Some(&reduced), settings.n_samples, settings.seed)?;
-        let scales = self.standardizer().scales();
+        let scales = self.measured_scales();
         let mut model = Tally::new("driftgraph", scales, true);
         let mut line = Tally::new("linear interpolation", scales, false);
         let dynamics = Dynamics::of(&refit);
@@ -140,7 +142,8 @@ impl FittedModel {
             let place = hidden.find(before.name())?;
             let laws = hidden.laws(place, time)?;
             let deviation = unit_deviation * noise[variable];
-            model.add(variable, &laws[variable].with_noise(deviation, &mut draw), outcome);
+            let law = laws[variable].with_noise(deviation, &mut draw);
+            model.add(variable, &refit.measured_law(variable, time, law), outcome);
             let between = interpolator(&reduced.series()[series], variable).at(time);
             let between = between.expect("a hidden cell has observed neighbours");
             line.add(variable, &Law::Mixture(vec![(between, 0.0)]), outcome);

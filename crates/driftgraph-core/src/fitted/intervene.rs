@@ -58,10 +58,16 @@ impl FittedModel {
         data: Option<&SeriesSet>,
         progress: &Progress<'_>,
     ) -> Result<InterventionEffect, FittedError> {
+        if let Some(variable) =
+            interventions.changed_dynamics().filter(|_| self.transform().is_some())
+        {
+            let variable = self.variables()[variable].clone();
+            return Err(FittedError::DynamicsOfRest { variable });
+        }
         let range = settings.times.first().copied().zip(settings.times.last().copied());
         if let Some((start, end)) = range {
             interventions
-                .check_idempotent(self.standardizer(), start..=end, settings.seed)
+                .check_idempotent(self.standardizer(), self.transform(), start..=end, settings.seed)
                 .map_err(FittedError::from)?;
         }
         let half = |from: f64| move |done: f64| progress(from + 0.5 * done);
@@ -103,7 +109,7 @@ impl FittedModel {
                     difference: difference[at(top)],
                     standard_error: standard_error[at(top)],
                     time: alone.times[top],
-                    relative: size(&top) / self.standardizer().scales()[variable],
+                    relative: size(&top) / self.measured_scales()[variable],
                 }
             })
             .collect();

@@ -220,6 +220,14 @@ impl Interventions {
         Ok(())
     }
 
+    /// A variable whose drift or diffusion is changed at some time.
+    pub(super) fn changed_dynamics(&self) -> Option<usize> {
+        self.list.iter().find_map(|one| match one.change {
+            Change::Drift { variable, .. } | Change::Diffusion { variable, .. } => Some(variable),
+            _ => None,
+        })
+    }
+
     /// Whether drift or diffusion of a step from `time` are changed.
     pub(super) fn change_dynamics(&self, time: f64) -> bool {
         self.list.iter().any(|one| {

@@ -26,7 +26,7 @@ impl FittedModel {
     pub fn log_likelihoods(&self, data: &SeriesSet) -> Result<Vec<SeriesLikelihood>, FittedError> {
         self.check_data(data)?;
         let ModelPart::Bridge(part) = &self.part else { return Err(FittedError::NoLikelihood) };
-        let standardised = self.standardizer().apply(data);
+        let standardised = self.standardizer().apply(&self.prepared(data));
         let layout = BridgeLayout::new(&standardised, self.step_size())?;
         let members = part.members.iter().map(|member| {
             let dynamics = FilterDynamics::new(&part.model, &member.parameters, part.time_unit);
@@ -56,16 +56,19 @@ impl FittedModel {
         Ok(found)
     }
 
-    /// Number of observed cells after a series' first row with one, and the log of their scales.
+    /// Number of observed cells after a series' first row with one, and the log of their scales: what a density loses
+    /// on its way from the model's units to the user's.
     fn predicted_cells(&self, series: &ObservedSeries) -> (usize, f64) {
         let rows = (0..series.n_observations()).map(|row| series.row(row));
         let observed = rows.filter(|row| row.iter().any(|value| !value.is_nan())).skip(1);
         let (mut n_cells, mut log_units) = (0, 0.0);
         for row in observed {
-            for (value, scale) in row.iter().zip(self.standardizer().scales()) {
-                if !value.is_nan() {
-                    n_cells += 1;
-                    log_units += ln(*scale);
+            let cells = row.iter().zip(self.standardizer().scales()).enumerate();
+            for (variable, (value, scale)) in cells.filter(|(_, (value, _))| !value.is_nan()) {
+                n_cells += 1;
+                log_units += ln(*scale);
+                if self.transform().is_some_and(|transform| transform.is_log(variable)) {
+                    log_units += ln(*value);
                 }
             }
         }

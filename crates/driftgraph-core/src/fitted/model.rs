@@ -15,13 +15,15 @@ use super::error::{FittedError, ModelError};
 use crate::numeric::real::{Real, ln};
 use crate::train::bridge::combined_scores;
 use crate::train::fit::FitSummary;
-use crate::{EdgeScores, Fit, SeriesSet, Standardizer};
+use crate::{EdgeScores, Fit, SeriesSet, Standardizer, Transform};
 
 /// What a fit has learned, ready to be asked.
 #[derive(Debug, Clone)]
 pub struct FittedModel {
     variables: Vec<String>,
     standardizer: Standardizer,
+    /// What was taken out of the data before the fit.
+    transform: Option<Transform>,
     pub(crate) part: ModelPart,
 }
 
@@ -74,6 +76,7 @@ impl FittedModel {
         Self {
             variables: trainer.variables().to_vec(),
             standardizer: trainer.standardizer().clone(),
+            transform: None,
             part: ModelPart::Bridge(Box::new(BridgePart::new(ensemble, knowledge, data))),
         }
     }
@@ -83,6 +86,7 @@ impl FittedModel {
         Self {
             variables: fit.variables().to_vec(),
             standardizer: fit.standardizer().clone(),
+            transform: None,
             part: ModelPart::Simulated(Box::new(SimulatedPart::new(fit, data))),
         }
     }
@@ -98,7 +102,7 @@ impl FittedModel {
                     (description.variables.clone(), description.standardizer.clone());
                 check_names_and_scaling(&variables, &standardizer)?;
                 let part = ModelPart::Bridge(Box::new(BridgePart::read(*description, arrays)?));
-                Self { variables, standardizer, part }
+                Self { variables, standardizer, transform: None, part }
             }
             ModelDescription::Simulated(summary) => {
                 check_names_and_scaling(&summary.variables, &summary.standardizer)?;
@@ -106,10 +110,34 @@ impl FittedModel {
                 Self {
                     variables: part.fit.variables().to_vec(),
                     standardizer: part.fit.standardizer().clone(),
+                    transform: None,
                     part: ModelPart::Simulated(Box::new(part)),
                 }
             }
         })
+    }
+
+    /// The same model of data that something was taken out of: from now on it is asked in the user's units.
+    pub fn with_transform(mut self, transform: Option<Transform>) -> Result<Self, ModelError> {
+        if transform.as_ref().is_some_and(|found| !found.is_valid(self.n_variables())) {
+            return Err(ModelError::Inconsistent {
+                what: "what was taken out of the data",
+                expected: format!("finite numbers for {} variables", self.n_variables()),
+                found: "something else".to_owned(),
+            });
+        }
+        self.transform = transform;
+        Ok(self)
+    }
+
+    /// What was taken out of the data before the fit.
+    pub fn transform(&self) -> Option<&Transform> {
+        self.transform.as_ref()
+    }
+
+    /// Deviation of each variable as it was measured, in the user's units.
+    pub fn measured_scales(&self) -> &[f64] {
+        self.transform.as_ref().map_or(self.standardizer.scales(), Transform::scales)
     }
 
     /// Everything but the arrays.

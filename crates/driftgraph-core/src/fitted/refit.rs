@@ -15,6 +15,11 @@ impl FittedModel {
     /// Fits `data` with the settings, seeds and knowledge of this model.
     pub fn refit(&self, data: &SeriesSet, progress: &Progress<'_>) -> Result<Self, FittedError> {
         self.check_data(data)?;
+        // Seasons and lines are those of these data alone, or the future would be known from the rest.
+        let transform = self.transform().map(|known| known.preparation().fit(data)).transpose()?;
+        let transform = transform.flatten();
+        let prepared = transform.as_ref().map(|transform| transform.apply(data));
+        let data = prepared.as_ref().unwrap_or(data);
         let follow = |step: &Step<'_>| {
             if step.part.is_logged() {
                 progress((step.number + 1) as f64 / step.end.max(1) as f64);
@@ -39,6 +44,7 @@ impl FittedModel {
                 (Self::from_fit(fit, data), divergence)
             }
         };
+        let model = model.with_transform(transform)?;
         divergence.map_or(Ok(model), |divergence| Err(divergence.into()))
     }
 }

@@ -149,7 +149,7 @@ impl FittedModel {
         progress: &Progress<'_>,
     ) -> Result<SimulatedPaths, FittedError> {
         settings.check()?;
-        let start = self.start_law(&settings.start, data, settings.seed)?;
+        let start = self.start_law(settings, data)?;
         let step_size = settings.step_size.unwrap_or_else(|| self.step_size());
         let bounds = interventions.map_or(Vec::new(), |(all, _)| all.bounds());
         let schedule = Schedule::new(&settings.times, &bounds, step_size)?;
@@ -165,22 +165,31 @@ impl FittedModel {
             interventions: interventions.filter(|(_, active)| *active).map(|(all, _)| all),
             progress,
         };
+        let mut states = engine.run()?;
+        self.measured(&settings.times, &mut states);
+        if let (Some(all), true) = (engine.interventions, self.transform().is_some()) {
+            // There and back costs digits; what is held is held in every one.
+            let d = self.n_variables();
+            for (row, state) in states.chunks_exact_mut(d).enumerate() {
+                all.assign(settings.times[row % settings.times.len()], state)?;
+            }
+        }
         Ok(SimulatedPaths {
             variables: self.variables().to_vec(),
             times: settings.times.clone(),
             n_paths: settings.n_paths,
-            states: engine.run()?,
+            states,
             n_steps: schedule.n_steps(),
         })
     }
 
     fn start_law(
         &self,
-        start: &Start,
+        settings: &SimulateSettings,
         data: Option<&SeriesSet>,
-        seed: u64,
     ) -> Result<StartLaw, FittedError> {
-        match start {
+        let from = settings.times[0];
+        match &settings.start {
             Start::Learned => Ok(StartLaw::Learned),
             Start::Values(values) => {
                 if values.len() != self.n_variables() {
@@ -198,12 +207,17 @@ impl FittedModel {
                         found: bad,
                     });
                 }
-                Ok(StartLaw::Fixed(values.clone()))
+                let inner = |(idx, value): (usize, &f64)| self.inner(idx, from, *value);
+                let values: Result<_, _> = values.iter().enumerate().map(inner).collect();
+                Ok(StartLaw::Fixed(values?))
             }
             Start::Named(named) => {
                 let fixed = named
                     .iter()
-                    .map(|(name, value)| Ok((self.variable(name)?, *value)))
+                    .map(|(name, value)| {
+                        let variable = self.variable(name)?;
+                        Ok((variable, self.inner(variable, from, *value)?))
+                    })
                     .collect::<Result<Vec<_>, FittedError>>()?;
                 if let Some(&(_, found)) = fixed.iter().find(|(_, value)| !value.is_finite()) {
                     let condition = "finite";
@@ -221,7 +235,7 @@ impl FittedModel {
                 Ok(StartLaw::Normal(laws.collect()))
             }
             Start::Series { name, time } => {
-                let hidden = HiddenPaths::new(self, data, START_SAMPLES, seed)?;
+                let hidden = HiddenPaths::new(self, data, START_SAMPLES, settings.seed)?;
                 let series = hidden.find(name)?;
                 hidden.start_law(series, time.unwrap_or(hidden.times(series)[0]))
             }

@@ -3,12 +3,11 @@
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 use super::{is_regular, named, observed};
-use crate::{Loaded, TimeAxis, TimeUnit};
+use crate::{TimeAxis, TimeUnit};
 
 /// A season that predicts at least two variables well.
-pub(super) fn season(loaded: &Loaded) -> Option<String> {
-    let data = &loaded.data;
-    let found = periods(loaded).into_iter().find_map(|(period, what)| {
+pub(super) fn season(data: &SeriesSet, axis: &TimeAxis) -> Option<String> {
+    let found = periods(data, axis).into_iter().find_map(|(period, what)| {
         let seasonal: Vec<usize> = (0..data.n_variables())
             .filter(|&variable| is_seasonal(data, variable, period))
             .collect();
@@ -17,16 +16,16 @@ pub(super) fn season(loaded: &Loaded) -> Option<String> {
     let (period, what, seasonal) = found?;
     let (names, _) = named(data, &seasonal);
     Some(format!(
-        "{names} share a season of {period} rows ({what}), which looks like one driving the other: subtract from each \
-         row the mean of its place in the {what} before the fit"
+        "{names} share a season of {period} rows ({what}), which looks like one driving the other: `--season \
+         {period}` keeps it out of the graph"
     ))
 }
 
 /// Rows per period of the calendar, where times say what they are.
-fn periods(loaded: &Loaded) -> Vec<(usize, &'static str)> {
+fn periods(data: &SeriesSet, axis: &TimeAxis) -> Vec<(usize, &'static str)> {
     // The mean: months are of different lengths.
     let (mut span, mut n_gaps) = (0.0, 0.0);
-    for times in loaded.data.series().iter().map(ObservedSeries::times) {
+    for times in data.series().iter().map(ObservedSeries::times) {
         span += times[times.len() - 1] - times[0];
         n_gaps += times.len() as f64 - 1.0;
     }
@@ -34,7 +33,7 @@ fn periods(loaded: &Loaded) -> Vec<(usize, &'static str)> {
         return Vec::new();
     }
     let gap = span / n_gaps;
-    let Some(days) = days_per_unit(&loaded.time_axis).map(|days| days * gap) else {
+    let Some(days) = days_per_unit(axis).map(|days| days * gap) else {
         return Vec::new();
     };
     [(1.0, "day"), (7.0, "week"), (365.25, "year")]
@@ -132,8 +131,8 @@ pub(super) fn trend(data: &SeriesSet) -> Option<String> {
     let (names, _) = named(data, &trending);
     (trending.len() >= 2.max(data.n_variables().div_ceil(4))).then(|| {
         format!(
-            "{names} follow straight lines in time, so that each predicts the others whatever drives them: subtract the \
-             lines, or fit growth rates instead of levels"
+            "{names} follow straight lines in time, so that each predicts the others whatever drives them: `--detrend` \
+             keeps the lines out of the graph"
         )
     })
 }
@@ -154,7 +153,7 @@ fn share_of_line(series: &ObservedSeries, variable: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{loaded, scatter, table};
+    use super::super::tests::{axis, scatter, table};
     use super::*;
 
     #[test]
@@ -166,11 +165,12 @@ mod tests {
                 .collect()
         };
         let found =
-            season(&loaded(&[wave(12.0, 1), scatter(2, 96), wave(12.0, 3)], "months")).unwrap();
+            season(&table(&[wave(12.0, 1), scatter(2, 96), wave(12.0, 3)]), &axis("months"))
+                .unwrap();
         assert!(found.starts_with("`x0`, `x2` share a season of 12 rows (year)"), "{found}");
-        assert!(season(&loaded(&[wave(12.0, 1), wave(12.0, 3)], "furlongs")).is_none());
-        assert!(season(&loaded(&[wave(9.7, 1), wave(9.7, 3)], "months")).is_none());
-        assert!(season(&loaded(&[wave(12.0, 1), scatter(2, 96)], "months")).is_none());
+        assert!(season(&table(&[wave(12.0, 1), wave(12.0, 3)]), &axis("furlongs")).is_none());
+        assert!(season(&table(&[wave(9.7, 1), wave(9.7, 3)]), &axis("months")).is_none());
+        assert!(season(&table(&[wave(12.0, 1), scatter(2, 96)]), &axis("months")).is_none());
     }
 
     #[test]

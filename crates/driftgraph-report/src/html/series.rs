@@ -104,7 +104,9 @@ pub(super) fn next_section(view: &ReportView) -> Element {
     }
     if view.interventions.is_empty() {
         let command = Element::new("code").text("driftgraph report RUN --do 'variable = value'");
-        let text = Element::new("p").set("class", "faint").text("No intervention was asked for. ");
+        // The page has a form for it.
+        let text = Element::new("p").set("class", "faint only-in-report");
+        let text = text.text("No intervention was asked for. ");
         out.push(text.with(command).text(" adds what happens when a variable is held."));
     }
     out
@@ -141,9 +143,14 @@ fn fan_layers(fan: &FanSeries, variable: usize, class: &'static str) -> Vec<Laye
     vec![band(0, 4), band(1, 3), Layer::Line { class, points: pairs(&fan.times, quantile(2)) }]
 }
 
-/// A time as the user wrote times.
+/// A time as the user wrote times, with every digit: 1845 is no 1850.
 fn time_text(view: &ReportView, time: f64) -> String {
-    view.data.calendar.map_or_else(|| short(time), |calendar| calendar.text(time))
+    // Twelve digits are more than anybody measures, and hide the rounding of sums.
+    let plain = || {
+        let rounded: f64 = format!("{time:.11e}").parse().unwrap_or(time);
+        rounded.to_string().replace('-', "−")
+    };
+    view.data.calendar.map_or_else(plain, |calendar| calendar.text(time))
 }
 
 fn intervention_part(view: &ReportView, idx: usize, one: &InterventionView) -> Element {

@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::Interventions;
-use crate::Standardizer;
 use crate::fitted::expression::ExpressionError;
 use crate::random::{Purpose, RandomStream};
+use crate::{Standardizer, Transform};
 
 /// States tried at each time.
 const N_STATES: usize = 500;
@@ -50,6 +50,7 @@ impl Interventions {
     pub(in crate::fitted) fn check_idempotent(
         &self,
         scaling: &Standardizer,
+        transform: Option<&Transform>,
         times: RangeInclusive<f64>,
         seed: u64,
     ) -> Result<(), StateProblem> {
@@ -60,8 +61,11 @@ impl Interventions {
             for _ in 0..N_STATES {
                 random.fill_normal(&mut draws);
                 let cells = draws.iter().zip(scaling.means().iter().zip(scaling.scales()));
-                let before: Vec<f64> =
+                let mut before: Vec<f64> =
                     cells.map(|(draw, (mean, scale))| mean + 3.0 * draw * scale).collect();
+                if let Some(transform) = transform {
+                    transform.undo(&[time], &mut before);
+                }
                 self.check_at(time, &before)?;
             }
         }
@@ -136,7 +140,7 @@ mod tests {
         let names = ["x1", "x2", "x3"].map(str::to_owned);
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
         let interventions = Interventions::parse(&texts, &names).unwrap();
-        interventions.check_idempotent(&Standardizer::identity(3), 0.0..=10.0, 0)
+        interventions.check_idempotent(&Standardizer::identity(3), None, 0.0..=10.0, 0)
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl FittedModel {
             members: vec![member],
         };
         let part = ModelPart::Bridge(Box::new(part));
-        Ok(Self { variables: process.variables.clone(), standardizer, part })
+        Ok(Self { variables: process.variables.clone(), standardizer, transform: None, part })
     }
 }
 
