@@ -19,19 +19,25 @@
 #![warn(clippy::unwrap_used)]
 
 mod bridge;
+mod dyngenie3;
+mod lagged_edges;
 mod levels;
 mod linear_algebra;
 mod method;
+mod ngm;
 mod ode_mean;
 mod partial_correlation;
+mod pcmci;
 mod plan;
 mod regression;
+mod regular;
 mod ridge;
 pub mod settings;
 mod simulated;
 #[cfg(feature = "testing")]
 mod toy;
 mod var;
+mod varlingam;
 
 use driftgraph_core::train::settings::Setting;
 use driftgraph_data::record::Asked;
@@ -50,6 +56,11 @@ pub static METHODS: &[&dyn Method] = &[
     &ridge::Ridge,
     &var::Var,
     &ode_mean::OdeMean,
+    &pcmci::Pcmci,
+    &pcmci::PcmciPlus,
+    &varlingam::VarLingam,
+    &dyngenie3::DynGenie3,
+    &ngm::Ngm,
     #[cfg(feature = "testing")]
     &toy::Toy,
 ];
