@@ -21,7 +21,8 @@ use tree::{Forest, Sources, Splits, Tree};
 
 const NAME: &str = "dyngenie3";
 const DECAY: Range = Range::Mixed { words: &["auto"], or: "a number of at least 0" };
-const CANDIDATES: Range = Range::Mixed { words: &["sqrt", "all"], or: "a whole number of at least 1" };
+const CANDIDATES: Range =
+    Range::Mixed { words: &["sqrt", "all"], or: "a whole number of at least 1" };
 
 /// Random forests of rates of change on levels.
 pub(crate) struct DynGenie3;
@@ -67,7 +68,8 @@ impl Method for DynGenie3 {
 
     fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
         let settings = checked_by_table(NAME, &SETTINGS, Map::new(), &asked.settings)?;
-        from_value::<DynGenie3Settings>(Value::Object(settings.clone()), "the settings")?.check()?;
+        from_value::<DynGenie3Settings>(Value::Object(settings.clone()), "the settings")?
+            .check()?;
         Ok(settings)
     }
 
@@ -75,7 +77,8 @@ impl Method for DynGenie3 {
         let settings: DynGenie3Settings = task.plan.typed()?;
         let scores = scores(task, &settings)?;
         let mut learned = Learned::scores(&scores);
-        learned.training = TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
+        learned.training =
+            TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
         Ok(learned)
     }
 }
@@ -107,7 +110,10 @@ impl DynGenie3Settings {
             WordOrNumber::Number(rate) => *rate >= 0.0 && rate.is_finite(),
             WordOrNumber::Word(word) => word == "auto",
         };
-        let settings = [("candidates", candidates, CANDIDATES, &self.candidates), ("decay", decay, DECAY, &self.decay)];
+        let settings = [
+            ("candidates", candidates, CANDIDATES, &self.candidates),
+            ("decay", decay, DECAY, &self.decay),
+        ];
         match settings.into_iter().find(|(_, is_right, ..)| !is_right) {
             None => Ok(()),
             Some((name, _, range, found)) => Err(PlanError::OutOfRange {
@@ -163,8 +169,12 @@ fn scores(task: &MethodTask<'_>, settings: &DynGenie3Settings) -> Result<EdgeSco
         if task.progress.is_interrupted() {
             return Err(MethodError::Stopped);
         }
-        let forest =
-            Forest { sources: &sources, target: rate, n_candidates: settings.n_candidates(n), splits: settings.splits };
+        let forest = Forest {
+            sources: &sources,
+            target: rate,
+            n_candidates: settings.n_candidates(n),
+            splits: settings.splits,
+        };
         for (source, share) in importance(forest, target, settings).into_iter().enumerate() {
             matrix[source * n + target] = share;
         }
@@ -176,7 +186,8 @@ fn scores(task: &MethodTask<'_>, settings: &DynGenie3Settings) -> Result<EdgeSco
 fn importance(forest: Forest<'_>, target: usize, settings: &DynGenie3Settings) -> Vec<f64> {
     let of_tree = |number: u64| {
         let stream = target as u64 * settings.trees + number;
-        Tree::new(forest, RandomStream::new(settings.seed, Purpose::Resampling, stream)).importance()
+        Tree::new(forest, RandomStream::new(settings.seed, Purpose::Resampling, stream))
+            .importance()
     };
     let all: Vec<Vec<f64>> = (0..settings.trees).into_par_iter().map(of_tree).collect();
     let mut mean = vec![0.0; forest.sources.n_sources()];

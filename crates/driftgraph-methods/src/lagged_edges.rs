@@ -34,11 +34,14 @@ pub(crate) fn lagged_edges(
     n_variables: usize,
     found: impl Fn(usize, usize) -> PairFound,
 ) -> Result<Vec<LearnedEdge>, MethodError> {
-    let pairs: Vec<PairFound> =
-        (0..n_variables * n_variables).map(|idx| found(idx / n_variables, idx % n_variables)).collect();
-    let scores = EdgeScores::from_matrix(n_variables, pairs.iter().map(|pair| pair.score).collect())?;
+    let pairs: Vec<PairFound> = (0..n_variables * n_variables)
+        .map(|idx| found(idx / n_variables, idx % n_variables))
+        .collect();
+    let scores =
+        EdgeScores::from_matrix(n_variables, pairs.iter().map(|pair| pair.score).collect())?;
     let edge = |(source, target, score): (usize, usize, f64)| {
-        let (own, back) = (pairs[source * n_variables + target], pairs[target * n_variables + source]);
+        let (own, back) =
+            (pairs[source * n_variables + target], pairs[target * n_variables + source]);
         let value = if own.leads_within() { own.within } else { own.lagged };
         let within = own.units.filter(|_| own.leads_within());
         LearnedEdge {
@@ -76,7 +79,10 @@ impl PairFound {
         match (self.is_lagged, is_within) {
             (true, true) => EdgeKind::Both,
             (false, true) => EdgeKind::WithinStep,
-            (false, false) if self.within.abs() > self.lagged.abs() => EdgeKind::WithinStep,
+            // What goes the other way within a row is told as such.
+            (false, false) if self.way.is_some() || self.within.abs() > self.lagged.abs() => {
+                EdgeKind::WithinStep
+            }
             (_, false) => EdgeKind::Lagged,
         }
     }
@@ -120,8 +126,14 @@ mod tests {
 
     #[test]
     fn a_link_without_direction_is_one_link_in_two_rows() {
-        let open = PairFound { score: 0.5, within: -0.5, way: Some(Direction::Either), ..PairFound::default() };
-        let edges = lagged_edges(2, |a, b| if a == b { PairFound::default() } else { open }).unwrap();
+        let open = PairFound {
+            score: 0.5,
+            within: -0.5,
+            way: Some(Direction::Either),
+            ..PairFound::default()
+        };
+        let edges =
+            lagged_edges(2, |a, b| if a == b { PairFound::default() } else { open }).unwrap();
         let (first, second) = (edge_between(&edges, 0, 1), edge_between(&edges, 1, 0));
         assert!(first.is_undirected() && second.is_undirected());
         assert_eq!((first.mirrored, second.mirrored), (false, true));
@@ -139,7 +151,12 @@ mod tests {
                 way: Some(Direction::Forward),
                 ..PairFound::default()
             },
-            (1, 0) => PairFound { score: 0.8, within: 0.8, way: Some(Direction::Backward), ..PairFound::default() },
+            (1, 0) => PairFound {
+                score: 0.8,
+                within: 0.8,
+                way: Some(Direction::Backward),
+                ..PairFound::default()
+            },
             _ => PairFound::default(),
         };
         let edges = lagged_edges(2, found).unwrap();

@@ -62,10 +62,22 @@ impl Method for Ngm {
     }
 
     fn presets(&self) -> Vec<Preset> {
-        let own = |name, meaning, settings: Value| Preset { name, meaning, settings: to_object(&settings) };
+        let own = |name, meaning, settings: Value| Preset {
+            name,
+            meaning,
+            settings: to_object(&settings),
+        };
         vec![
-            own(NAME, "the paper's settings for DREAM3 and Netsim, windows inside series", json!({})),
-            own("ngm-lorenz", "the paper's settings for Lorenz and glycolysis", json!({"sparsity": 0.1})),
+            own(
+                NAME,
+                "the paper's settings for DREAM3 and Netsim, windows inside series",
+                json!({}),
+            ),
+            own(
+                "ngm-lorenz",
+                "the paper's settings for Lorenz and glycolysis",
+                json!({"sparsity": 0.1}),
+            ),
             own(
                 "ngm-irregular",
                 "the paper's settings for Lorenz with dropped rows: given times, one window per step",
@@ -78,7 +90,9 @@ impl Method for Ngm {
         Takes {
             several_series: Handling::Full,
             irregular_times: Handling::Instead("counts rows unless `clock` is given"),
-            missing_cells: Handling::Instead("starts at complete rows, and leaves missing cells out of the error"),
+            missing_cells: Handling::Instead(
+                "starts at complete rows, and leaves missing cells out of the error",
+            ),
             prior_edges: false,
         }
     }
@@ -110,7 +124,11 @@ struct NgmSettings {
     seed: u64,
 }
 
-fn learn(data: &SeriesSet, settings: &NgmSettings, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+fn learn(
+    data: &SeriesSet,
+    settings: &NgmSettings,
+    task: &MethodTask<'_>,
+) -> Result<Learned, MethodError> {
     let windows = Windows::new(data, settings.horizon, settings.clock);
     if windows.len() == 0 {
         let reason = format!(
@@ -129,10 +147,16 @@ fn learn(data: &SeriesSet, settings: &NgmSettings, task: &MethodTask<'_>) -> Res
     let mut learned = Learned::scores(&EdgeScores::from_matrix(n, scores)?);
     learned.training = TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
     if windows.len() < settings.batch_size {
-        learned.remarks.push(format!("each step sees all {} windows, fewer than `batch_size`", windows.len()));
+        learned
+            .remarks
+            .push(format!("each step sees all {} windows, fewer than `batch_size`", windows.len()));
     }
     if trainer.n_steps() < trainer.end() {
-        learned.remarks.push(format!("warning: stopped after {} of {} steps", trainer.n_steps(), trainer.end()));
+        learned.remarks.push(format!(
+            "warning: stopped after {} of {} steps",
+            trainer.n_steps(),
+            trainer.end()
+        ));
     }
     Ok(learned)
 }

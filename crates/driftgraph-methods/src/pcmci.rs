@@ -120,17 +120,27 @@ impl Method for PcmciPlus {
         let settings: PlusMethodSettings = task.plan.typed()?;
         let samples = checked_samples(self.name(), task.data, &settings.common)?;
         let (found, alpha) = settings.run(&samples, task.data.n_variables());
-        let mut learned = Learned::edges(edges(&found.results, &found.links, settings.directed_scores)?);
+        let mut learned =
+            Learned::edges(edges(&found.results, &found.links, settings.directed_scores)?);
         learned.training = training(task.data);
         learned.remarks = remarks(task.data, &samples, &settings.common);
         if settings.common.level().is_none() {
-            learned.remarks.push(format!("chose the level {alpha}, whose model has the best criterion of Akaike"));
+            learned.remarks.push(format!(
+                "chose the level {alpha}, whose model has the best criterion of Akaike"
+            ));
         }
         if found.cut {
-            let remark = "a variable has so many neighbours that only the smaller sets of them were tried";
+            let remark =
+                "a variable has so many neighbours that only the smaller sets of them were tried";
             learned.remarks.push(remark.to_owned());
         }
         learned.remarks.push(count_remark(&found.links));
+        if !found.ambiguous.is_empty() {
+            learned.remarks.push(format!(
+                "{} triples are open: whether their ends meet in a common effect depends on what is held fixed",
+                found.ambiguous.len()
+            ));
+        }
         Ok(learned)
     }
 }
@@ -221,9 +231,9 @@ fn edges(
     let found = |source: usize, target: usize| {
         let lags = (1..=links.tau_max()).map(|lag| (Node::new(source, lag), target));
         let strongest = |places: &mut dyn Iterator<Item = (Node, usize)>| {
-            places.map(|place| results.values[place]).fold(0.0, |best: f64, value| {
-                if value.abs() > best.abs() { value } else { best }
-            })
+            places
+                .map(|place| results.values[place])
+                .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best })
         };
         let linked: Vec<(Node, usize)> =
             lags.clone().filter(|&place| links[place] == Mark::Forward).collect();

@@ -64,7 +64,11 @@ impl Method for VarLingam {
     fn presets(&self) -> Vec<Preset> {
         let paper = json!({"lags": 1, "criterion": "none", "prune": false, "gaps": "hold"});
         vec![
-            Preset { name: NAME, meaning: "the defaults of the reference", settings: to_object(&json!({})) },
+            Preset {
+                name: NAME,
+                meaning: "the defaults of the reference",
+                settings: to_object(&json!({})),
+            },
             Preset {
                 name: "varlingam-paper",
                 meaning: "as in the paper: one lag, nothing pruned, missing values held",
@@ -120,7 +124,8 @@ struct Fitted {
 }
 
 fn learn(data: &SeriesSet, settings: &VarLingamSettings) -> Result<Learned, MethodError> {
-    let varying: Vec<usize> = (0..data.n_variables()).filter(|&idx| left_out(data, idx).is_none()).collect();
+    let varying: Vec<usize> =
+        (0..data.n_variables()).filter(|&idx| left_out(data, idx).is_none()).collect();
     let sentences: Vec<String> = (data.variables().iter().enumerate())
         .filter_map(|(idx, name)| Some((name, left_out(data, idx)?)))
         .map(|(name, why)| format!("`{name}` {why}: its edges are not learned, and given as 0"))
@@ -277,9 +282,10 @@ fn edges(
         let (Some(cause), Some(effect)) = (place(source), place(target)) else {
             return PairFound::default();
         };
-        let strongest = effects[1..].iter().map(|lag| lag[(effect, cause)]).fold(0.0, |best: f64, value| {
-            if value.abs() > best.abs() { value } else { best }
-        });
+        let strongest = effects[1..]
+            .iter()
+            .map(|lag| lag[(effect, cause)])
+            .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best });
         let within = effects[0][(effect, cause)];
         let way = if within != 0.0 {
             Some(Direction::Forward)
@@ -287,8 +293,16 @@ fn edges(
             (effects[0][(cause, effect)] != 0.0).then_some(Direction::Backward)
         };
         let strength = scales[source] / scales[target];
-        let score = strongest.abs().max(within.abs()) * if settings.scale_scores { strength } else { 1.0 };
+        let score =
+            strongest.abs().max(within.abs()) * if settings.scale_scores { strength } else { 1.0 };
         let units = Units { effect: 1.0, strength };
-        PairFound { score, lagged: strongest, is_lagged: strongest != 0.0, within, way, units: Some(units) }
+        PairFound {
+            score,
+            lagged: strongest,
+            is_lagged: strongest != 0.0,
+            within,
+            way,
+            units: Some(units),
+        }
     })
 }

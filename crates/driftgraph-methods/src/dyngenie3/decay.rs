@@ -27,7 +27,9 @@ pub(super) fn fastest_decay(data: &SeriesSet, variable: usize) -> f64 {
                 *large = (value, time);
             }
         }
-        let Some([small, large]) = ends.filter(|[small, large]| large.0 > small.0) else { continue };
+        let Some([small, large]) = ends.filter(|[small, large]| large.0 > small.0) else {
+            continue;
+        };
         let above = |value: f64| ((value - lowest) / range).max(FLOOR).ln();
         fastest = f64::max(fastest, (above(large.0) - above(small.0)) / (large.1 - small.1).abs());
     }
@@ -44,7 +46,8 @@ mod tests {
     fn an_exponential_decay_has_its_rate() {
         // x = exp(-2t) from 1 to exp(-4), beside a variable that reaches the lowest value 0 and the highest 1.
         let times: Vec<f64> = (0..9).map(|idx| f64::from(idx) / 4.0).collect();
-        let values = times.iter().flat_map(|t| [(-2.0 * t).exp(), f64::from(u8::from(*t > 1.0))]).collect();
+        let values =
+            times.iter().flat_map(|t| [(-2.0 * t).exp(), f64::from(u8::from(*t > 1.0))]).collect();
         let series = ObservedSeries::new("a", 2, times, values).unwrap();
         let data = SeriesSet::new(vec!["x".into(), "y".into()], vec![series]).unwrap();
         // A logarithm and a division.

@@ -30,7 +30,8 @@ impl Sources {
                 samples
             })
             .collect();
-        let ranks = values.iter().zip(&sorted).map(|(column, sorted)| ranks(column, sorted)).collect();
+        let ranks =
+            values.iter().zip(&sorted).map(|(column, sorted)| ranks(column, sorted)).collect();
         Self { n_samples, values, ranks, sorted }
     }
 
@@ -151,8 +152,9 @@ impl<'a> Tree<'a> {
 
     /// Grows until every leaf is pure, and gives the variance that splits on each source take away.
     pub(super) fn importance(mut self) -> Vec<f64> {
-        let mut samples: Vec<u32> =
-            (0..self.weights.len() as u32).filter(|&sample| self.weights[sample as usize] > 0.0).collect();
+        let mut samples: Vec<u32> = (0..self.weights.len() as u32)
+            .filter(|&sample| self.weights[sample as usize] > 0.0)
+            .collect();
         let total: f64 = self.weights.iter().sum();
         // Nodes wait as ranges of `samples`, which are put in order in place.
         let mut waiting = vec![0..samples.len()];
@@ -162,7 +164,9 @@ impl<'a> Tree<'a> {
             self.importance[split.source] += split.gain;
             let n_left = self.partition(node, split);
             let middle = range.start + n_left;
-            waiting.extend([middle..range.end, range.start..middle].into_iter().filter(|part| part.len() > 1));
+            waiting.extend(
+                [middle..range.end, range.start..middle].into_iter().filter(|part| part.len() > 1),
+            );
         }
         self.importance.iter_mut().for_each(|value| *value /= total);
         self.importance
@@ -172,7 +176,8 @@ impl<'a> Tree<'a> {
         let mut all = Sums::default();
         let mut squares = 0.0;
         for &sample in node {
-            let (weight, value) = (self.weights[sample as usize], self.forest.target[sample as usize]);
+            let (weight, value) =
+                (self.weights[sample as usize], self.forest.target[sample as usize]);
             all.add(weight, value);
             squares += weight * value * value;
         }
@@ -242,7 +247,11 @@ impl<'a> Tree<'a> {
             }
         }
         let (explained, rank) = best?;
-        Some(Split { source, gain: (explained - all.explained()).max(0.0), bound: Bound::Rank(rank) })
+        Some(Split {
+            source,
+            gain: (explained - all.explained()).max(0.0),
+            bound: Bound::Rank(rank),
+        })
     }
 
     /// A threshold drawn between the smallest and the largest value; `None` where they are one.
@@ -264,7 +273,11 @@ impl<'a> Tree<'a> {
             left.add(self.weights[sample as usize], self.forest.target[sample as usize]);
         }
         let explained = left.explained() + all.without(left).explained();
-        Some(Split { source, gain: (explained - all.explained()).max(0.0), bound: Bound::Value(bound) })
+        Some(Split {
+            source,
+            gain: (explained - all.explained()).max(0.0),
+            bound: Bound::Value(bound),
+        })
     }
 
     /// Puts the samples of the left part first, and tells how many they are.
@@ -291,7 +304,12 @@ mod tests {
 
     use super::*;
 
-    fn importance_of(columns: &[&[f64]], target: &[f64], weights: &[f64], splits: Splits) -> Vec<f64> {
+    fn importance_of(
+        columns: &[&[f64]],
+        target: &[f64],
+        weights: &[f64],
+        splits: Splits,
+    ) -> Vec<f64> {
         let sources = Sources::new(columns.iter().map(|column| column.to_vec()).collect());
         let forest = Forest { sources: &sources, target, n_candidates: columns.len(), splits };
         let random = RandomStream::new(0, Purpose::Resampling, 0);
@@ -304,14 +322,20 @@ mod tests {
         // y = 1, 3, 10, 10 has mean 6 and squares 25 + 9 + 16 + 16 = 66. Left mean 2 leaves 1 + 1 = 2, right
         // mean 10 leaves 0: the split takes 64. Then b splits 1 from 3 and takes 2. Over four samples: 16 and 0.5.
         let (a, b) = ([1.0, 1.0, 3.0, 4.0], [5.0, 6.0, 5.0, 6.0]);
-        let found = importance_of(&[&a, &b], &[1.0, 3.0, 10.0, 10.0], &[1.0; 4], Splits::RandomForest);
+        let found =
+            importance_of(&[&a, &b], &[1.0, 3.0, 10.0, 10.0], &[1.0; 4], Splits::RandomForest);
         assert!((found[0] - 16.0).abs() < 1e-13 && (found[1] - 0.5).abs() < 1e-13, "{found:?}");
     }
 
     #[test]
     fn weights_count_as_repeated_samples_and_samples_of_weight_zero_not_at_all() {
         // 0, 0 against 6: mean 2, squares 24, all taken by one split; over three samples 8.
-        let found = importance_of(&[&[1.0, 2.0, 3.0]], &[0.0, 6.0, 99.0], &[2.0, 1.0, 0.0], Splits::RandomForest);
+        let found = importance_of(
+            &[&[1.0, 2.0, 3.0]],
+            &[0.0, 6.0, 99.0],
+            &[2.0, 1.0, 0.0],
+            Splits::RandomForest,
+        );
         assert!((found[0] - 8.0).abs() < 1e-13, "{found:?}");
     }
 

@@ -33,6 +33,7 @@ pub(super) struct Pass {
     /// Mean squared error over all observed cells, those of the first time among them.
     pub(super) loss: f64,
     /// `[time, window, variable]`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
     pub(super) path: Vec<f64>,
 }
 
@@ -48,24 +49,41 @@ impl Network {
     }
 
     /// The drift at states `[row, variable]`; `hidden` gets the outputs of the hidden units.
-    pub(super) fn drift(&self, parameters: &[f64], states: &[f64], hidden: &mut [f64], out: &mut [f64]) {
+    pub(super) fn drift(
+        &self,
+        parameters: &[f64],
+        states: &[f64],
+        hidden: &mut [f64],
+        out: &mut [f64],
+    ) {
         self.inner.forward(parameters, states, hidden);
         hidden.iter_mut().filter(|unit| **unit <= 0.0).for_each(|unit| *unit = unit.exp_m1());
         let (weights, offsets) = (self.outer.weight.of(parameters), self.outer.bias.of(parameters));
-        let rows = hidden.chunks_exact(self.n_variables * self.n_hidden).zip(out.chunks_exact_mut(self.n_variables));
+        let rows = hidden
+            .chunks_exact(self.n_variables * self.n_hidden)
+            .zip(out.chunks_exact_mut(self.n_variables));
         for (hidden, out) in rows {
             let units = hidden.chunks_exact(self.n_hidden).zip(weights.chunks_exact(self.n_hidden));
             for ((out, offset), (units, weights)) in out.iter_mut().zip(offsets).zip(units) {
-                *out = offset + units.iter().zip(weights).map(|(unit, weight)| unit * weight).sum::<f64>();
+                *out = offset
+                    + units.iter().zip(weights).map(|(unit, weight)| unit * weight).sum::<f64>();
             }
         }
     }
 
     /// Adds the gradients of parameters and states, given those of the drift; `hidden` becomes those of the sums.
-    fn drift_backward(&self, at: Point<'_>, grad_out: &[f64], hidden: &mut [f64], grads: Gradients<'_>) {
+    fn drift_backward(
+        &self,
+        at: Point<'_>,
+        grad_out: &[f64],
+        hidden: &mut [f64],
+        grads: Gradients<'_>,
+    ) {
         let weights = self.outer.weight.of(at.parameters);
         let (width, m) = (self.n_variables * self.n_hidden, self.n_hidden);
-        for (hidden, grad_out) in hidden.chunks_exact_mut(width).zip(grad_out.chunks_exact(self.n_variables)) {
+        for (hidden, grad_out) in
+            hidden.chunks_exact_mut(width).zip(grad_out.chunks_exact(self.n_variables))
+        {
             let grad_offsets = self.outer.bias.of_mut(grads.parameters);
             grad_offsets.iter_mut().zip(grad_out).for_each(|(sum, grad)| *sum += grad);
             let grad_weights = self.outer.weight.of_mut(grads.parameters);
@@ -85,7 +103,8 @@ impl Network {
     /// Solves from the first rows of all windows; each interval is cut into `substeps`.
     pub(super) fn solve(&self, parameters: &[f64], batch: &Batch, substeps: usize) -> Trajectory {
         let width = batch.n_windows * self.n_variables;
-        let mut trajectory = Trajectory { substeps, stages: Vec::new(), path: batch.observed[..width].to_vec() };
+        let mut trajectory =
+            Trajectory { substeps, stages: Vec::new(), path: batch.observed[..width].to_vec() };
         let mut state = trajectory.path.clone();
         let mut hidden = vec![0.0; width * self.n_hidden];
         let mut slope = vec![0.0; width];
@@ -94,7 +113,9 @@ impl Network {
             for _ in 0..substeps {
                 let mut next = state.clone();
                 let mut stage = state.clone();
-                for (share, ahead) in [(1.0 / 6.0, 0.5), (1.0 / 3.0, 0.5), (1.0 / 3.0, 1.0), (1.0 / 6.0, 0.0)] {
+                for (share, ahead) in
+                    [(1.0 / 6.0, 0.5), (1.0 / 3.0, 0.5), (1.0 / 3.0, 1.0), (1.0 / 6.0, 0.0)]
+                {
                     self.drift(parameters, &stage, &mut hidden, &mut slope);
                     trajectory.stages.push(stage.clone());
                     for idx in 0..width {
@@ -118,7 +139,13 @@ impl Network {
     }
 
     /// Loss and path of a batch; its gradient is added to `grads`.
-    pub(super) fn loss(&self, parameters: &[f64], batch: &Batch, substeps: usize, grads: &mut [f64]) -> Pass {
+    pub(super) fn loss(
+        &self,
+        parameters: &[f64],
+        batch: &Batch,
+        substeps: usize,
+        grads: &mut [f64],
+    ) -> Pass {
         let trajectory = self.solve(parameters, batch, substeps);
         let n_observed = batch.observed.iter().filter(|value| !value.is_nan()).count() as f64;
         let errors: Vec<f64> = (trajectory.path.iter().zip(&batch.observed))
@@ -126,12 +153,23 @@ impl Network {
             .collect();
         let loss = errors.iter().map(|error| error * error).sum::<f64>() / n_observed;
         let mut grad_path: Vec<f64> = errors.iter().map(|error| 2.0 * error / n_observed).collect();
-        self.backward(parameters, batch, &trajectory, Gradients { parameters: grads, states: &mut grad_path });
+        self.backward(
+            parameters,
+            batch,
+            &trajectory,
+            Gradients { parameters: grads, states: &mut grad_path },
+        );
         Pass { loss, path: trajectory.path }
     }
 
     /// Runs back along a path; `grads.states` are the gradients of the path's states.
-    fn backward(&self, parameters: &[f64], batch: &Batch, trajectory: &Trajectory, grads: Gradients<'_>) {
+    fn backward(
+        &self,
+        parameters: &[f64],
+        batch: &Batch,
+        trajectory: &Trajectory,
+        grads: Gradients<'_>,
+    ) {
         let width = batch.n_windows * self.n_variables;
         let mut scratch = Scratch {
             hidden: vec![0.0; width * self.n_hidden],
@@ -145,7 +183,13 @@ impl Network {
             adjoint.iter_mut().zip(arriving).for_each(|(sum, grad)| *sum += grad);
             let lengths = self.lengths(batch, interval, trajectory.substeps);
             for stages in stages.by_ref().take(trajectory.substeps) {
-                self.substep_backward(parameters, stages, &lengths, (&mut adjoint, grads.parameters), &mut scratch);
+                self.substep_backward(
+                    parameters,
+                    stages,
+                    &lengths,
+                    (&mut adjoint, grads.parameters),
+                    &mut scratch,
+                );
             }
         }
     }
@@ -162,7 +206,10 @@ impl Network {
         // What the stage after gives back to the slope before it.
         let mut from_next = vec![0.0; ahead.len()];
         for (number, (share, reach)) in
-            [(1.0 / 6.0, 0.5), (1.0 / 3.0, 0.5), (1.0 / 3.0, 1.0), (1.0 / 6.0, 0.0)].into_iter().enumerate().rev()
+            [(1.0 / 6.0, 0.5), (1.0 / 3.0, 0.5), (1.0 / 3.0, 1.0), (1.0 / 6.0, 0.0)]
+                .into_iter()
+                .enumerate()
+                .rev()
         {
             let grad_slope: Vec<f64> = (0..ahead.len())
                 .map(|idx| lengths[idx] * (share * ahead[idx] + reach * from_next[idx]))

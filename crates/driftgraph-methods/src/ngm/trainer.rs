@@ -71,7 +71,11 @@ impl Trainer {
     }
 
     /// Takes all steps that are left, unless it is stopped.
-    pub(super) fn run(&mut self, windows: &Windows<'_>, progress: &dyn Progress) -> Result<(), MethodError> {
+    pub(super) fn run(
+        &mut self,
+        windows: &Windows<'_>,
+        progress: &dyn Progress,
+    ) -> Result<(), MethodError> {
         while self.state.n_steps < self.end() {
             let number = self.state.n_steps;
             if number == self.settings.steps {
@@ -122,7 +126,8 @@ impl Trainer {
     /// One step of Adam, and one of the penalty.
     pub(super) fn step(&mut self, batch: &Batch) -> Pass {
         let mut grads = vec![0.0; self.state.parameters.len()];
-        let pass = self.network.loss(&self.state.parameters, batch, self.settings.substeps, &mut grads);
+        let pass =
+            self.network.loss(&self.state.parameters, batch, self.settings.substeps, &mut grads);
         let rate = self.learning_rate(self.state.n_steps);
         let state = &mut self.state;
         Adam::default().step(rate, &grads, &mut state.adam, &mut state.parameters);
@@ -141,7 +146,8 @@ impl Training for Trainer {
     fn edge_scores(&self) -> EdgeScores {
         let (n, norms) = (self.network.n_variables, self.norms());
         let scores = (0..n * n).map(|idx| norms[idx % n * n + idx / n]).collect();
-        EdgeScores::from_matrix(n, scores).expect("norms are numbers because parameters are checked after each step")
+        EdgeScores::from_matrix(n, scores)
+            .expect("norms are numbers because parameters are checked after each step")
     }
 
     fn state(&self) -> Kept {

@@ -32,7 +32,8 @@ impl<'a> Windows<'a> {
         let starts = (series.iter().enumerate())
             .flat_map(|(idx, series)| {
                 let last = (series.n_observations() + 1).saturating_sub(horizon);
-                let is_complete = |row: &usize| series.row(*row).iter().all(|value| !value.is_nan());
+                let is_complete =
+                    |row: &usize| series.row(*row).iter().all(|value| !value.is_nan());
                 (0..last).filter(is_complete).map(move |row| (idx, row)).collect::<Vec<_>>()
             })
             .collect();
@@ -52,7 +53,8 @@ impl<'a> Windows<'a> {
             let place = drawn + random.below(places.len() - drawn);
             places.swap(drawn, place);
         }
-        let chosen: Vec<(usize, usize)> = places[..size].iter().map(|&place| self.starts[place]).collect();
+        let chosen: Vec<(usize, usize)> =
+            places[..size].iter().map(|&place| self.starts[place]).collect();
         self.batch(&chosen)
     }
 

@@ -14,7 +14,8 @@ use crate::regular::{Gaps, regular_series};
 const TOLERANCE: f64 = 1e-9;
 
 fn cases() -> Vec<Value> {
-    let golden: Value = serde_json::from_str(include_str!("../../tests/golden/pcmci.json")).unwrap();
+    let golden: Value =
+        serde_json::from_str(include_str!("../../tests/golden/pcmci.json")).unwrap();
     golden["cases"].as_array().unwrap().clone()
 }
 
@@ -62,7 +63,11 @@ fn entry<'a>(matrix: &'a Value, (cause, effect): (Node, usize)) -> &'a Value {
 fn assert_numbers(found: &LagTable<f64>, wanted: &Value, what: &str) {
     for place in found.places() {
         let wanted = entry(wanted, place).as_f64().unwrap();
-        assert!((found[place] - wanted).abs() < TOLERANCE, "{what} {place:?}: {} and {wanted}", found[place]);
+        assert!(
+            (found[place] - wanted).abs() < TOLERANCE,
+            "{what} {place:?}: {} and {wanted}",
+            found[place]
+        );
     }
 }
 
@@ -83,7 +88,11 @@ fn assert_parents(found: &[Vec<Node>], wanted: &Value, what: &str) {
     for (target, parents) in found.iter().enumerate() {
         let parents: Vec<Value> =
             parents.iter().map(|node| json!([node.variable, -(node.lag as i64)])).collect();
-        assert_eq!(wanted[target.to_string()], Value::Array(parents), "{what}, parents of {target}");
+        assert_eq!(
+            wanted[target.to_string()],
+            Value::Array(parents),
+            "{what}, parents of {target}"
+        );
     }
 }
 
@@ -95,7 +104,8 @@ fn all_runs_of_pcmci_equal_those_of_the_reference() {
         for run in case["runs"].as_array().unwrap().iter().filter(|run| run["method"] == "pcmci") {
             let what = format!("{} {}", case["name"], run["settings"]);
             let settings: PcmciSettings = plan_of(run).typed().unwrap();
-            let found = settings.run(&samples_of(&data, settings.common.tau_max), data.n_variables());
+            let found =
+                settings.run(&samples_of(&data, settings.common.tau_max), data.n_variables());
             assert_parents(&found.parents, &run["pc1_parents"], &what);
             if let Some(chosen) = &found.chosen {
                 for (target, level) in chosen.iter().enumerate() {
@@ -116,7 +126,9 @@ fn all_runs_of_pcmci_plus_equal_those_of_the_reference() {
     let mut n_runs = 0;
     for case in cases() {
         let data = data_of(&case);
-        for run in case["runs"].as_array().unwrap().iter().filter(|run| run["method"] == "pcmciplus") {
+        for run in
+            case["runs"].as_array().unwrap().iter().filter(|run| run["method"] == "pcmciplus")
+        {
             let what = format!("{} {}", case["name"], run["settings"]);
             let settings: PlusMethodSettings = plan_of(run).typed().unwrap();
             let samples = samples_of(&data, settings.common.tau_max);
@@ -124,7 +136,10 @@ fn all_runs_of_pcmci_plus_equal_those_of_the_reference() {
             if settings.common.level().is_none() {
                 assert_eq!(run["optimal_alpha"], alpha, "{what}");
             }
-            assert_parents(&found.parents, &run["lagged_parents"], &what);
+            // The reference does not tell them where it chooses the level.
+            if run["lagged_parents"].is_object() {
+                assert_parents(&found.parents, &run["lagged_parents"], &what);
+            }
             assert_numbers(&found.results.values, &run["val_matrix"], &format!("{what}, values"));
             assert_numbers(&found.results.p_values, &run["p_matrix"], &format!("{what}, p"));
             let ambiguous: Vec<Value> = (found.ambiguous.iter())

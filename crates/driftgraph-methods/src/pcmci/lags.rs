@@ -97,7 +97,9 @@ impl Links {
 
     /// Variables linked with `variable` within a row, in order.
     pub(crate) fn neighbours(&self, variable: usize) -> Vec<usize> {
-        (0..self.n_variables()).filter(|&other| self.is_linked(Node::new(other, 0), variable)).collect()
+        (0..self.n_variables())
+            .filter(|&other| self.is_linked(Node::new(other, 0), variable))
+            .collect()
     }
 
     /// Sets a link within a row, seen from both ends.
@@ -137,8 +139,11 @@ impl Results {
             for second in first + 1..n {
                 let (own, back) = ((Node::new(first, 0), second), (Node::new(second, 0), first));
                 // On equal terms the smaller row counts.
-                let [from, to] =
-                    if self.p_values[back] > self.p_values[own] { [back, own] } else { [own, back] };
+                let [from, to] = if self.p_values[back] > self.p_values[own] {
+                    [back, own]
+                } else {
+                    [own, back]
+                };
                 self.p_values[to] = self.p_values[from];
                 self.values[to] = self.values[from];
             }

@@ -33,8 +33,11 @@ impl MomentaryTests<'_> {
     pub(crate) fn run(&self, samples: &Samples) -> (Results, Links) {
         let n = self.parents.len();
         let mut results = Results::new(n, self.tau_max);
-        let places: Vec<(Node, usize)> =
-            results.values.places().filter(|&(cause, effect)| self.is_tested(cause, effect)).collect();
+        let places: Vec<(Node, usize)> = results
+            .values
+            .places()
+            .filter(|&(cause, effect)| self.is_tested(cause, effect))
+            .collect();
         let tested: Vec<Tested> =
             places.par_iter().map(|&(cause, effect)| self.test(samples, cause, effect)).collect();
         for (&place, tested) in places.iter().zip(&tested) {
@@ -56,7 +59,8 @@ impl MomentaryTests<'_> {
     }
 
     fn test(&self, samples: &Samples, cause: Node, effect: usize) -> Tested {
-        let first = |nodes: &'_ [Node], most: Option<usize>| nodes.len().min(most.unwrap_or(usize::MAX));
+        let first =
+            |nodes: &'_ [Node], most: Option<usize>| nodes.len().min(most.unwrap_or(usize::MAX));
         let of_effect = &self.parents[effect];
         let of_effect = &of_effect[..first(of_effect, self.max_conds_py)];
         let of_cause = &self.parents[cause.variable];

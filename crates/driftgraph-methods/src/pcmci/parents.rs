@@ -57,7 +57,8 @@ impl ParentSearch {
             Some(alpha) => (self.of(samples, target, alpha), alpha),
             None => self.with_best_level(samples, target),
         };
-        let found: Vec<(Found, f64)> = (0..self.n_variables).into_par_iter().map(of_target).collect();
+        let found: Vec<(Found, f64)> =
+            (0..self.n_variables).into_par_iter().map(of_target).collect();
         let chosen = alpha.is_none().then(|| found.iter().map(|(_, level)| *level).collect());
         let mut results = Results::new(self.n_variables, self.tau_max);
         for (target, (found, _)) in found.iter().enumerate() {
@@ -80,15 +81,22 @@ impl ParentSearch {
                 best = Some((score, found, level));
             }
         }
-        let (_, found, level) = best.expect("the first level is the best so far because there is none before it");
+        let (_, found, level) =
+            best.expect("the first level is the best so far because there is none before it");
         (found, level)
     }
 
     fn of(&self, samples: &Samples, target: usize, alpha: f64) -> Found {
         let lags = self.tau_min.max(1)..=self.tau_max;
-        let nodes = (0..self.n_variables).flat_map(|variable| lags.clone().map(move |lag| Node::new(variable, lag)));
+        let nodes = (0..self.n_variables)
+            .flat_map(|variable| lags.clone().map(move |lag| Node::new(variable, lag)));
         let mut all: Vec<Candidate> = nodes
-            .map(|node| Candidate { node, weakest: f64::INFINITY, largest_p: f64::NEG_INFINITY, value: 0.0 })
+            .map(|node| Candidate {
+                node,
+                weakest: f64::INFINITY,
+                largest_p: f64::NEG_INFINITY,
+                value: 0.0,
+            })
             .collect();
         // Positions of those that are left, the strongest first.
         let mut left: Vec<usize> = (0..all.len()).collect();
@@ -97,7 +105,13 @@ impl ParentSearch {
             let nodes: Vec<Node> = left.iter().map(|&place| all[place].node).collect();
             let mut kept = Vec::with_capacity(left.len());
             for &place in &left {
-                if self.stays(samples, target, alpha, Sweep { nodes: &nodes, size }, &mut all[place]) {
+                if self.stays(
+                    samples,
+                    target,
+                    alpha,
+                    Sweep { nodes: &nodes, size },
+                    &mut all[place],
+                ) {
                     kept.push(place);
                 }
             }

@@ -48,6 +48,8 @@ pub(crate) struct PlusSettings {
 
 /// What PCMCI+ found at one level.
 pub(crate) struct PlusFound {
+    /// Lagged parents of each variable, that every test is given.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
     pub(crate) parents: Vec<Vec<Node>>,
     pub(crate) results: Results,
     pub(crate) links: Links,
@@ -105,9 +107,9 @@ impl PlusSettings {
         skeleton.add_to(&mut results);
         results.make_symmetric();
         if self.fdr {
-            let places: Vec<(Node, usize)> =
-                results.values.places().filter(|(cause, effect)| cause.lag > 0 || cause.variable < *effect).collect();
-            results.control_false_discoveries(&places);
+            let lagged: Vec<(Node, usize)> =
+                results.values.places().filter(|(cause, _)| cause.lag > 0).collect();
+            results.control_false_discoveries(&lagged);
         }
         let mut links = skeleton.links.clone();
         let colliders = colliders::find(evidence, &skeleton, self.rule);
@@ -117,7 +119,9 @@ impl PlusSettings {
                 self.orient(&mut links, triple.start.variable, triple.middle);
             }
         }
-        rules::apply(&mut links, &colliders.ambiguous, |links, cause, effect| self.orient(links, cause, effect));
+        rules::apply(&mut links, &colliders.ambiguous, |links, cause, effect| {
+            self.orient(links, cause, effect)
+        });
         let cut = skeleton.cut || colliders.cut;
         PlusFound { parents: lagged.parents, results, links, ambiguous: colliders.ambiguous, cut }
     }
@@ -142,7 +146,9 @@ impl PlusSettings {
     fn orient(&self, links: &mut Links, cause: usize, effect: usize) {
         match links[(Node::new(cause, 0), effect)] {
             Mark::Open => links.set_within(cause, effect, Mark::Forward),
-            Mark::Backward if self.conflict_resolution => links.set_within(cause, effect, Mark::Conflict),
+            Mark::Backward if self.conflict_resolution => {
+                links.set_within(cause, effect, Mark::Conflict)
+            }
             _ => {}
         }
     }

@@ -74,7 +74,9 @@ impl Samples {
         columns.dedup();
         columns.retain(|column| !ends.contains(column));
         columns.extend(ends);
-        let Some(moments) = self.moments(&columns, 2) else { return Tested { value: 0.0, p: Some(1.0) } };
+        let Some(moments) = self.moments(&columns, 2) else {
+            return Tested { value: 0.0, p: Some(1.0) };
+        };
         let df = moments.n_samples as i64 - moments.size as i64;
         let value = moments.partial_correlation();
         let p = (df >= 1).then(|| two_sided_p(value, df as f64));
@@ -103,8 +105,12 @@ impl Samples {
         if ends.iter().any(|&column| self.constant[column]) {
             return None;
         }
-        let kept: Vec<usize> =
-            others.iter().copied().filter(|&column| !self.constant[column]).chain(ends.iter().copied()).collect();
+        let kept: Vec<usize> = others
+            .iter()
+            .copied()
+            .filter(|&column| !self.constant[column])
+            .chain(ends.iter().copied())
+            .collect();
         let (size, n) = (kept.len(), self.columns.len());
         let mut matrix = Vec::with_capacity(size * size);
         for &row in &kept {
@@ -186,9 +192,12 @@ fn correlation_matrix(columns: &[&[f64]]) -> Vec<f64> {
     let n_samples = columns.first().map_or(0, |column| column.len());
     let mut standard = faer::Mat::<f64>::zeros(n_samples, columns.len());
     for (idx, column) in columns.iter().enumerate() {
-        let mean = column.iter().sum::<f64>() / n_samples as f64;
+        // In units of the largest value nothing overflows.
+        let largest =
+            column.iter().fold(f64::MIN_POSITIVE, |largest, value| largest.max(value.abs()));
+        let mean = column.iter().map(|value| value / largest).sum::<f64>() / n_samples as f64;
         let centred = standard.col_as_slice_mut(idx);
-        centred.iter_mut().zip(*column).for_each(|(out, value)| *out = value - mean);
+        centred.iter_mut().zip(*column).for_each(|(out, value)| *out = value / largest - mean);
         let norm = centred.iter().map(|value| value * value).sum::<f64>().sqrt();
         let scale = if norm > 0.0 { 1.0 / norm } else { 0.0 };
         centred.iter_mut().for_each(|value| *value *= scale);
@@ -255,7 +264,9 @@ mod tests {
         let data = driftgraph_core::SeriesSet::new(names, vec![series]).unwrap();
         let series = crate::regular::regular_series(&data, crate::regular::Gaps::LeaveOut);
         let mut n_cases = 0;
-        for case in model["cases"].as_array().unwrap().iter().filter(|case| case["criterion"] == "aic") {
+        for case in
+            model["cases"].as_array().unwrap().iter().filter(|case| case["criterion"] == "aic")
+        {
             let samples = Samples::new(&series, 3, case["tau_max"].as_u64().unwrap() as usize);
             let parents = case["parents"].as_array().unwrap().iter().map(numbers);
             let parents: Vec<Node> =

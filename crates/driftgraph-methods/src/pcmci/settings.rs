@@ -76,7 +76,11 @@ pub(super) fn pcmci_presets() -> Vec<Preset> {
     let paper = json!({"tau_max": 2, "pc_alpha": "auto", "gaps": "hold"});
     vec![
         preset("pcmci", "the defaults of the reference", &json!({})),
-        preset("pcmci-paper", "as in the paper for Netsim: two lags, level chosen, missing values held", &paper),
+        preset(
+            "pcmci-paper",
+            "as in the paper for Netsim: two lags, level chosen, missing values held",
+            &paper,
+        ),
     ]
 }
 
@@ -164,7 +168,8 @@ pub(super) struct PcmciFound {
 impl PcmciSettings {
     /// Both phases.
     pub(super) fn run(&self, samples: &Samples, n_variables: usize) -> PcmciFound {
-        let lagged = self.common.search(n_variables, self.tau_min).run(samples, self.common.level());
+        let lagged =
+            self.common.search(n_variables, self.tau_min).run(samples, self.common.level());
         let tests = MomentaryTests {
             parents: &lagged.parents,
             tau_min: self.tau_min,

@@ -17,7 +17,8 @@ fn incomplete_beta(x: f64, one_minus_x: f64, a: f64, b: f64) -> f64 {
     if one_minus_x <= 0.0 {
         return 1.0;
     }
-    let log_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * x.ln() + b * one_minus_x.ln();
+    let log_front =
+        libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * x.ln() + b * one_minus_x.ln();
     // The fraction converges fast on the nearer side of the mean only.
     if x < (a + 1.0) / (a + b + 2.0) {
         log_front.exp() * beta_fraction(x, a, b) / a

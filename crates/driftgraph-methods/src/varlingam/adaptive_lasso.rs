@@ -54,7 +54,8 @@ impl Columns {
             let column = standard.col_as_slice_mut(idx);
             let mean = column.iter().sum::<f64>() / n_rows as f64;
             column.iter_mut().for_each(|value| *value -= mean);
-            let deviation = (column.iter().map(|value| value * value).sum::<f64>() / n_rows as f64).sqrt();
+            let deviation =
+                (column.iter().map(|value| value * value).sum::<f64>() / n_rows as f64).sqrt();
             // What is left of a mean by rounding is no variation.
             let varies = deviation > 1e-13 * mean.abs() && deviation > 0.0;
             let scale = if varies { 1.0 / deviation } else { 0.0 };
@@ -81,12 +82,14 @@ impl Columns {
                 n_rows * self.correlations[(predictors[i], predictors[j])] * weights[i] * weights[j]
             })
             .collect();
-        let cross: Vec<f64> =
-            (0..size).map(|i| n_rows * self.correlations[(predictors[i], target)] * weights[i]).collect();
+        let cross: Vec<f64> = (0..size)
+            .map(|i| n_rows * self.correlations[(predictors[i], target)] * weights[i])
+            .collect();
         let moments = Moments { size, gram: &gram, cross: &cross, n_rows };
         let knots = lasso_path(&moments);
         // Least squares on weighted regressors has the coefficients b / |b|.
-        let signs: Vec<f64> = plain.iter().map(|&b| if b == 0.0 { 0.0 } else { b.signum() }).collect();
+        let signs: Vec<f64> =
+            plain.iter().map(|&b| if b == 0.0 { 0.0 } else { b.signum() }).collect();
         let power = n_rows * self.correlations[(target, target)];
         let chosen = best_knot(&moments, &knots, power, &signs);
         let selected: Vec<usize> = (0..size)
@@ -97,7 +100,8 @@ impl Columns {
         let mut coefficients = vec![0.0; size];
         for (&idx, standard) in selected.iter().zip(refitted) {
             let deviation = self.deviations[predictors[idx]];
-            coefficients[idx] = if deviation > 0.0 { standard * self.deviations[target] / deviation } else { 0.0 };
+            coefficients[idx] =
+                if deviation > 0.0 { standard * self.deviations[target] / deviation } else { 0.0 };
         }
         Ok(AdaptiveLasso {
             coefficients,
@@ -113,13 +117,21 @@ impl Columns {
     /// Least squares with intercept among standard columns; the shortest solution where there are many.
     fn least_squares(&self, predictors: &[usize], target: usize) -> Result<Vec<f64>, MethodError> {
         let size = predictors.len();
-        let gram = Mat::from_fn(size, size, |i, j| self.correlations[(predictors[i], predictors[j])]);
+        let gram =
+            Mat::from_fn(size, size, |i, j| self.correlations[(predictors[i], predictors[j])]);
         let cross = Mat::from_fn(size, 1, |i, _| self.correlations[(predictors[i], target)]);
         if size == 0 {
             return Ok(Vec::new());
         }
         let solution = match gram.llt(faer::Side::Lower) {
-            Ok(factor) if factor.L().diagonal().column_vector().iter().all(|pivot| pivot * pivot > DEPENDENT) => {
+            Ok(factor)
+                if factor
+                    .L()
+                    .diagonal()
+                    .column_vector()
+                    .iter()
+                    .all(|pivot| pivot * pivot > DEPENDENT) =>
+            {
                 use faer::linalg::solvers::Solve;
                 factor.solve(&cross)
             }

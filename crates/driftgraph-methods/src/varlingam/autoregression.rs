@@ -22,7 +22,11 @@ impl LaggedRows {
     pub(super) fn new(series: &[RegularSeries], n_variables: usize, lags: usize) -> Self {
         let mut ends: Vec<(&RegularSeries, usize)> = Vec::new();
         for series in series {
-            ends.extend((lags..series.n_rows()).filter(|&row| series.is_complete(row - lags..row + 1)).map(|row| (series, row)));
+            ends.extend(
+                (lags..series.n_rows())
+                    .filter(|&row| series.is_complete(row - lags..row + 1))
+                    .map(|row| (series, row)),
+            );
         }
         let table = Mat::from_fn(ends.len(), n_variables * (lags + 1), |idx, column| {
             let (series, row) = ends[idx];
@@ -69,7 +73,8 @@ impl Autoregression {
             Some(penalty) => value / (value * value + penalty),
             None => 1.0 / value,
         };
-        let scaled = Mat::from_fn(singular.len(), d, |i, j| inverse(singular[i]) * projected[(i, j)]);
+        let scaled =
+            Mat::from_fn(singular.len(), d, |i, j| inverse(singular[i]) * projected[(i, j)]);
         // [(lag, cause), effect]
         let all = svd.V() * scaled;
         let residuals = present - past * &all;
@@ -121,12 +126,14 @@ fn cross_validated(
     let outside = (present.squared_norm_l2() - projected.squared_norm_l2()).max(0.0);
     let error = |penalty: f64| {
         let left = |value: f64| penalty / (value * value + penalty);
-        let inside: f64 =
-            (0..singular.len()).map(|i| left(singular[i]).powi(2) * projected.row(i).squared_norm_l2()).sum();
+        let inside: f64 = (0..singular.len())
+            .map(|i| left(singular[i]).powi(2) * projected.row(i).squared_norm_l2())
+            .sum();
         let freedom = n as f64 - singular.iter().map(|&value| 1.0 - left(value)).sum::<f64>();
         (inside + outside) / (freedom * freedom).max(f64::MIN_POSITIVE)
     };
-    let penalties = (0..N_PENALTIES).map(|idx| mean_square.max(f64::MIN_POSITIVE) * 10_f64.powf(f64::from(idx) / 4.0 - 6.0));
+    let penalties = (0..N_PENALTIES)
+        .map(|idx| mean_square.max(f64::MIN_POSITIVE) * 10_f64.powf(f64::from(idx) / 4.0 - 6.0));
     penalties
         .min_by(|&a, &b| error(a).total_cmp(&error(b)))
         .expect("there is a best penalty because the list is not empty")

@@ -21,7 +21,10 @@ fn matrix(value: &Value) -> Vec<Vec<f64>> {
 }
 
 fn assert_close(found: f64, wanted: f64, what: &str) {
-    assert!((found - wanted).abs() < TOLERANCE * wanted.abs().max(1.0), "{what}: {found} and {wanted}");
+    assert!(
+        (found - wanted).abs() < TOLERANCE * wanted.abs().max(1.0),
+        "{what}: {found} and {wanted}"
+    );
 }
 
 fn assert_matrix(found: &Mat<f64>, wanted: &Value, what: &str) {
@@ -58,14 +61,19 @@ fn all_runs_equal_those_of_the_reference() {
             check_past(&series, data.n_variables(), run, &what);
             let plain = fit(&series, &data, &settings(false)).unwrap();
             let pruned = fit(&series, &data, &settings(true)).unwrap();
-            let order: Vec<usize> = numbers(&run["causal_order"]).iter().map(|&idx| idx as usize).collect();
+            let order: Vec<usize> =
+                numbers(&run["causal_order"]).iter().map(|&idx| idx as usize).collect();
             assert_eq!((&plain.order, &pruned.order), (&order, &order), "{what}");
             assert_matrix(&plain.effects[0], &run["B0_from_residuals"], &what);
             for (fitted, name) in [(&plain, "B_unpruned"), (&pruned, "B_pruned")] {
                 let wanted = run[name].as_array().unwrap();
                 assert_eq!(fitted.effects.len(), wanted.len(), "{what}");
                 for (lag, wanted) in wanted.iter().enumerate() {
-                    assert_matrix(&fitted.effects[lag], wanted, &format!("{what}, {name}, lag {lag}"));
+                    assert_matrix(
+                        &fitted.effects[lag],
+                        wanted,
+                        &format!("{what}, {name}, lag {lag}"),
+                    );
                 }
             }
             n_runs += 1;
@@ -80,7 +88,12 @@ fn check_past(series: &[RegularSeries], d: usize, run: &Value, what: &str) {
         let rows = LaggedRows::new(series, d, by_lag["lag"].as_u64().unwrap() as usize);
         assert_eq!(rows.n_rows() as u64, by_lag["nobs"].as_u64().unwrap());
         let past = Autoregression::fit(&rows).unwrap();
-        let kinds = [("aic", Criterion::Aic), ("bic", Criterion::Bic), ("hqic", Criterion::Hqic), ("fpe", Criterion::Fpe)];
+        let kinds = [
+            ("aic", Criterion::Aic),
+            ("bic", Criterion::Bic),
+            ("hqic", Criterion::Hqic),
+            ("fpe", Criterion::Fpe),
+        ];
         for (name, criterion) in kinds {
             assert_close(past.criterion(criterion).unwrap(), by_lag[name].as_f64().unwrap(), what);
         }
@@ -91,7 +104,8 @@ fn check_past(series: &[RegularSeries], d: usize, run: &Value, what: &str) {
         assert_matrix(&past.coefficients[lag], wanted, what);
     }
     assert_matrix(&past.residuals, &run["residuals_head"], what);
-    let columns: Vec<Vec<f64>> = (0..d).map(|idx| past.residuals.col_as_slice(idx).to_vec()).collect();
+    let columns: Vec<Vec<f64>> =
+        (0..d).map(|idx| past.residuals.col_as_slice(idx).to_vec()).collect();
     let penalties = Round::new(&columns, &(0..d).collect::<Vec<_>>()).penalties();
     for (penalty, score) in penalties.iter().zip(numbers(&run["first_round_scores"])) {
         assert_close(-penalty, score, what);
@@ -107,9 +121,11 @@ fn adaptive_lassos_equal_those_of_the_reference_knot_by_knot() {
         let what = case["name"].as_str().unwrap();
         let rows = matrix(&case["X"]);
         let table = Mat::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j]);
-        let predictors: Vec<usize> = numbers(&case["predictors"]).iter().map(|&idx| idx as usize).collect();
-        let lasso =
-            Columns::new(&table).adaptive_lasso(&predictors, case["target"].as_u64().unwrap() as usize).unwrap();
+        let predictors: Vec<usize> =
+            numbers(&case["predictors"]).iter().map(|&idx| idx as usize).collect();
+        let lasso = Columns::new(&table)
+            .adaptive_lasso(&predictors, case["target"].as_u64().unwrap() as usize)
+            .unwrap();
         for (found, wanted) in lasso.weights.iter().zip(numbers(&case["ols_weight"])) {
             assert_close(*found, wanted, what);
         }
@@ -122,7 +138,11 @@ fn adaptive_lassos_equal_those_of_the_reference_knot_by_knot() {
             }
         }
         assert_close(lasso.chosen.noise_variance, case["noise_variance"].as_f64().unwrap(), what);
-        assert_close(lasso.knots[lasso.chosen.knot].alpha, case["chosen_alpha"].as_f64().unwrap(), what);
+        assert_close(
+            lasso.knots[lasso.chosen.knot].alpha,
+            case["chosen_alpha"].as_f64().unwrap(),
+            what,
+        );
         for (found, wanted) in lasso.coefficients.iter().zip(numbers(&case["coef"])) {
             assert_close(*found, wanted, what);
         }

@@ -37,7 +37,9 @@ pub(super) fn lasso_path(moments: &Moments<'_>) -> Vec<Knot> {
         let correlation = path.largest_correlation();
         let alpha = correlation.map_or(0.0, |(_, size)| size) / moments.n_rows;
         knots.push(Knot { alpha, coefficients: path.coefficients.clone() });
-        let Some((entering, size)) = correlation.filter(|_| alpha > SMALLEST_PENALTY) else { break };
+        let Some((entering, size)) = correlation.filter(|_| alpha > SMALLEST_PENALTY) else {
+            break;
+        };
         if !path.dropped && !path.enter(entering) {
             knots.pop();
             continue;
@@ -133,7 +135,8 @@ impl<'a> Path<'a> {
     fn direction(&self) -> (Vec<f64>, f64) {
         let factor = &self.factor;
         let size = self.active.len();
-        let signs: Vec<f64> = self.active.iter().map(|&idx| self.correlations[idx].signum()).collect();
+        let signs: Vec<f64> =
+            self.active.iter().map(|&idx| self.correlations[idx].signum()).collect();
         let mut weights = signs.clone();
         for row in 0..size {
             let before: f64 = (0..row).map(|k| factor[row][k] * weights[k]).sum();
@@ -152,12 +155,21 @@ impl<'a> Path<'a> {
     fn step(&mut self, correlation: f64) {
         let (weights, rate) = self.direction();
         let moved: Vec<f64> = (0..self.moments.size)
-            .map(|idx| self.active.iter().zip(&weights).map(|(&other, weight)| self.gram(idx, other) * weight).sum())
+            .map(|idx| {
+                self.active
+                    .iter()
+                    .zip(&weights)
+                    .map(|(&other, weight)| self.gram(idx, other) * weight)
+                    .sum()
+            })
             .collect();
         let mut length = correlation / rate;
         for idx in (0..self.moments.size).filter(|&idx| self.waits[idx]) {
             let (own, change) = (self.correlations[idx], moved[idx]);
-            for until in [(correlation - own) / (rate - change + TINY), (correlation + own) / (rate + change + TINY)] {
+            for until in [
+                (correlation - own) / (rate - change + TINY),
+                (correlation + own) / (rate + change + TINY),
+            ] {
                 if until > 0.0 {
                     length = length.min(until);
                 }

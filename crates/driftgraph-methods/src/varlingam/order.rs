@@ -57,7 +57,8 @@ pub(super) struct Round {
 
 impl Round {
     pub(super) fn new(columns: &[Vec<f64>], left: &[usize]) -> Self {
-        let standard: Vec<Vec<f64>> = left.par_iter().map(|&idx| standardised(&columns[idx])).collect();
+        let standard: Vec<Vec<f64>> =
+            left.par_iter().map(|&idx| standardised(&columns[idx])).collect();
         let entropies = standard.par_iter().map(|column| entropy(column, None)).collect();
         Self { variables: left.to_vec(), standard, entropies }
     }
@@ -67,16 +68,22 @@ impl Round {
         const BLOCK: usize = 16;
         let n = self.variables.len();
         let mut places: Vec<usize> = (0..n).collect();
-        places.sort_by(|&a, &b| penalties[self.variables[a]].total_cmp(&penalties[self.variables[b]]));
+        places.sort_by(|&a, &b| {
+            penalties[self.variables[a]].total_cmp(&penalties[self.variables[b]])
+        });
         let mut known: Vec<Option<f64>> = vec![None; n * n];
         let mut best: Option<(f64, usize)> = None;
         for &place in &places {
             let mut penalty = 0.0;
             // What speaks against a variable is mostly found among those that look like causes.
             for block in places.chunks(BLOCK) {
-                let missing: Vec<usize> =
-                    block.iter().copied().filter(|&other| other != place && known[place * n + other].is_none()).collect();
-                let found: Vec<f64> = missing.par_iter().map(|&other| self.difference(place, other)).collect();
+                let missing: Vec<usize> = block
+                    .iter()
+                    .copied()
+                    .filter(|&other| other != place && known[place * n + other].is_none())
+                    .collect();
+                let found: Vec<f64> =
+                    missing.par_iter().map(|&other| self.difference(place, other)).collect();
                 for (&other, difference) in missing.iter().zip(found) {
                     known[place * n + other] = Some(difference);
                     known[other * n + place] = Some(-difference);
@@ -90,7 +97,9 @@ impl Round {
                 }
             }
             penalties[self.variables[place]] = penalty;
-            if best.is_none_or(|(smallest, first)| penalty < smallest || (penalty == smallest && place < first)) {
+            if best.is_none_or(|(smallest, first)| {
+                penalty < smallest || (penalty == smallest && place < first)
+            }) {
                 best = Some((penalty, place));
             }
         }
@@ -101,7 +110,8 @@ impl Round {
     fn difference(&self, one: usize, other: usize) -> f64 {
         let (x, y) = (&self.standard[one], &self.standard[other]);
         let correlation = x.iter().zip(y).map(|(a, b)| a * b).sum::<f64>() / x.len() as f64;
-        let [x_rest, y_rest] = [(x, y), (y, x)].map(|(of, by)| entropy(of, Some(Removed { by, correlation })));
+        let [x_rest, y_rest] =
+            [(x, y), (y, x)].map(|(of, by)| entropy(of, Some(Removed { by, correlation })));
         (self.entropies[other] + x_rest) - (self.entropies[one] + y_rest)
     }
 
@@ -126,7 +136,8 @@ fn centred(column: &[f64]) -> Vec<f64> {
 fn standardised(column: &[f64]) -> Vec<f64> {
     let largest = column.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     let mut centred = centred(column);
-    let deviation = (centred.iter().map(|value| value * value).sum::<f64>() / column.len() as f64).sqrt();
+    let deviation =
+        (centred.iter().map(|value| value * value).sum::<f64>() / column.len() as f64).sqrt();
     let scale = if deviation > NEGLIGIBLE * largest { 1.0 / deviation } else { 0.0 };
     centred.iter_mut().for_each(|value| *value *= scale);
     centred
@@ -181,7 +192,9 @@ fn entropy_of(values: &[f64]) -> f64 {
     );
     let n = values.len() as f64;
     let log_cosh = log_cosh / n - std::f64::consts::LN_2;
-    (1.0 + (2.0 * std::f64::consts::PI).ln()) / 2.0 - K1 * (log_cosh - GAMMA).powi(2) - K2 * (skew / n).powi(2)
+    (1.0 + (2.0 * std::f64::consts::PI).ln()) / 2.0
+        - K1 * (log_cosh - GAMMA).powi(2)
+        - K2 * (skew / n).powi(2)
 }
 
 #[cfg(test)]
@@ -214,7 +227,11 @@ mod tests {
 
     #[test]
     fn the_search_finds_the_smallest_penalty_of_all() {
-        let mut random = driftgraph_core::random::RandomStream::new(3, driftgraph_core::random::Purpose::System, 0);
+        let mut random = driftgraph_core::random::RandomStream::new(
+            3,
+            driftgraph_core::random::Purpose::System,
+            0,
+        );
         let columns: Vec<Vec<f64>> =
             (0..40).map(|_| (0..50).map(|_| random.uniform().powi(3)).collect()).collect();
         let left: Vec<usize> = (0..40).collect();

@@ -108,7 +108,12 @@ fn neighbour_sets(links: &Links, triple: Triple) -> Vec<Vec<usize>> {
 }
 
 /// The share of separating sets that have the middle in them decides.
-fn voted(evidence: Evidence<'_>, triple: Triple, sets: &[Vec<usize>], rule: ColliderRule) -> Verdict {
+fn voted(
+    evidence: Evidence<'_>,
+    triple: Triple,
+    sets: &[Vec<usize>],
+    rule: ColliderRule,
+) -> Verdict {
     let (mut n_separating, mut n_with_middle) = (0, 0);
     for set in sets {
         if !evidence.test(triple.start, triple.end, set).is_dependent(evidence.alpha) {

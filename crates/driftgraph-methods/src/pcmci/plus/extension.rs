@@ -10,7 +10,9 @@ pub(super) fn mean_model_score(found: &PlusFound, samples: &Samples) -> f64 {
     let n = directed.n_variables();
     let score = |target: usize| {
         let parents: Vec<Node> = (directed.places())
-            .filter(|&(cause, effect)| effect == target && directed[(cause, effect)] == Mark::Forward)
+            .filter(|&(cause, effect)| {
+                effect == target && directed[(cause, effect)] == Mark::Forward
+            })
             .map(|(cause, _)| cause)
             .collect();
         samples.model_score(target, &parents)

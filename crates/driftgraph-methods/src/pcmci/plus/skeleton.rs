@@ -48,8 +48,9 @@ impl Skeleton {
     ///
     /// Neighbours are those at the beginning, so that the order of tests within a sweep does not matter.
     fn sweep(&mut self, evidence: Evidence<'_>, size: usize) -> bool {
-        let neighbours: Vec<Vec<usize>> =
-            (0..self.links.n_variables()).map(|variable| self.sorted_neighbours(variable)).collect();
+        let neighbours: Vec<Vec<usize>> = (0..self.links.n_variables())
+            .map(|variable| self.sorted_neighbours(variable))
+            .collect();
         let others = |cause: Node, effect: usize| -> Vec<usize> {
             let is_other = |&other: &usize| cause.lag > 0 || other != cause.variable;
             neighbours[effect].iter().copied().filter(is_other).collect()
@@ -75,7 +76,13 @@ impl Skeleton {
     }
 
     /// Tests one link given all sets of neighbours of one size, until one explains it.
-    fn test(&mut self, evidence: Evidence<'_>, place: (Node, usize), others: &[usize], size: usize) {
+    fn test(
+        &mut self,
+        evidence: Evidence<'_>,
+        place: (Node, usize),
+        others: &[usize],
+        size: usize,
+    ) {
         let (cause, effect) = place;
         for (idx, set) in combinations(others, size).enumerate() {
             if idx == MAX_SETS {
