@@ -19,6 +19,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod bridge;
+mod cuts;
 mod dyngenie3;
 mod lagged_edges;
 mod levels;
@@ -61,6 +62,7 @@ pub static METHODS: &[&dyn Method] = &[
     &varlingam::VarLingam,
     &dyngenie3::DynGenie3,
     &ngm::Ngm,
+    &cuts::Cuts,
     #[cfg(feature = "testing")]
     &toy::Toy,
 ];

@@ -14,9 +14,10 @@ fn plans() -> Vec<FitPlan> {
     let quick = |name: &str| match name {
         "dyngenie3" => json!({"trees": 10}),
         "ngm" => json!({"steps": 3, "standardize": true}),
+        "cuts" => json!({"fill_after": 1, "masked_epochs": 1, "last_epochs": 1, "hidden_size": 8}),
         _ => json!({}),
     };
-    ["pcmci", "pcmci-plus", "varlingam", "dyngenie3", "ngm"]
+    ["pcmci", "pcmci-plus", "varlingam", "dyngenie3", "ngm", "cuts"]
         .map(|name| plan(name, quick(name)))
         .to_vec()
 }
