@@ -75,9 +75,17 @@ impl Method for Cuts {
     }
 
     fn presets(&self) -> Vec<Preset> {
-        let own = |name, meaning, settings: Value| Preset { name, meaning, settings: to_object(&settings) };
+        let own = |name, meaning, settings: Value| Preset {
+            name,
+            meaning,
+            settings: to_object(&settings),
+        };
         vec![
-            own(NAME, "the authors' settings for Lorenz, which the paper takes for glycolysis too", json!({})),
+            own(
+                NAME,
+                "the authors' settings for Lorenz, which the paper takes for glycolysis too",
+                json!({}),
+            ),
             own(
                 "cuts-netsim",
                 "the authors' settings for Netsim",
@@ -95,7 +103,9 @@ impl Method for Cuts {
         Takes {
             several_series: Handling::Full,
             irregular_times: COUNTS_ROWS,
-            missing_cells: Handling::Instead("holds the last value, and later moves it towards what it predicts"),
+            missing_cells: Handling::Instead(
+                "holds the last value, and later moves it towards what it predicts",
+            ),
             prior_edges: false,
         }
     }
@@ -180,11 +190,16 @@ fn learn(task: &MethodTask<'_>, settings: &CutsSettings) -> Result<Learned, Meth
     let mut learned = Learned::scores(&scores);
     learned.training = TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
     if table.samples.len() < settings.batch_size {
-        let remark = format!("each step sees all {} samples, fewer than `batch_size`", table.samples.len());
+        let remark =
+            format!("each step sees all {} samples, fewer than `batch_size`", table.samples.len());
         learned.remarks.push(remark);
     }
     if trainer.state.epoch < settings.epochs() {
-        let remark = format!("warning: stopped after {} of {} epochs", trainer.state.epoch, settings.epochs());
+        let remark = format!(
+            "warning: stopped after {} of {} epochs",
+            trainer.state.epoch,
+            settings.epochs()
+        );
         learned.remarks.push(remark);
     }
     Ok(learned)
@@ -197,7 +212,9 @@ fn run(trainer: &mut Trainer<'_, f32>, progress: &dyn Progress) -> Result<(), Me
         let losses = trainer.epoch(&chance);
         let loss = losses.graphs.iter().sum::<f64>() / losses.graphs.len() as f64;
         if !loss.is_finite() || trainer.scores().iter().any(|score| !score.is_finite()) {
-            let reason = format!("its loss is not finite any more in epoch {number}; a smaller `learning_rate` may help");
+            let reason = format!(
+                "its loss is not finite any more in epoch {number}; a smaller `learning_rate` may help"
+            );
             return Err(MethodError::Unusable { method: NAME, reason });
         }
         let step = Step {
@@ -225,7 +242,8 @@ impl Training for Trainer<'_, f32> {
 
     fn edge_scores(&self) -> EdgeScores {
         let n = self.scores().len().isqrt();
-        EdgeScores::from_matrix(n, self.scores()).expect("probabilities are numbers because epochs are checked")
+        EdgeScores::from_matrix(n, self.scores())
+            .expect("probabilities are numbers because epochs are checked")
     }
 
     fn state(&self) -> Kept {

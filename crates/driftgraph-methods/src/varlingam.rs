@@ -287,10 +287,10 @@ fn edges(
             .map(|lag| lag[(effect, cause)])
             .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best });
         let within = effects[0][(effect, cause)];
-        let way = if within != 0.0 {
-            Some(Direction::Forward)
-        } else {
-            (effects[0][(cause, effect)] != 0.0).then_some(Direction::Backward)
+        let way = match (within, effects[0][(cause, effect)]) {
+            (0.0, 0.0) => None,
+            (0.0, _) => Some(Direction::Backward),
+            _ => Some(Direction::Forward),
         };
         let strength = scales[source] / scales[target];
         let score =

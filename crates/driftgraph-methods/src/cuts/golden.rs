@@ -26,7 +26,9 @@ fn parameters(value: &Value, n_targets: usize, n_layers: usize) -> Vec<f64> {
     for target in 0..n_targets {
         for layer in 0..=n_layers {
             for kind in ["weight", "bias"] {
-                all.extend(flat(&value[format!("fitting_model.{target}.network.{}.{kind}", 2 * layer)]));
+                all.extend(flat(
+                    &value[format!("fitting_model.{target}.network.{}.{kind}", 2 * layer)],
+                ));
             }
         }
     }
@@ -62,7 +64,11 @@ fn a_prediction_step_equals_that_of_the_reference() {
     // [sample, target, (cause, lag)]
     let graphs = flat(&step["sampled_graph"]);
     let gates: Vec<Vec<f64>> = (0..n)
-        .map(|target| (0..batch).flat_map(|sample| graphs[(sample * n + target) * 6..][..6].to_vec()).collect())
+        .map(|target| {
+            (0..batch)
+                .flat_map(|sample| graphs[(sample * n + target) * 6..][..6].to_vec())
+                .collect()
+        })
         .collect();
     let passes = network.pass(&start, &samples, &gates);
     let loss: f64 = passes.iter().map(|pass| pass.loss).sum();
@@ -113,7 +119,9 @@ fn a_graph_step_equals_that_of_the_reference() {
         ((Logits::Code.of(theta[target * width + place]) + noise) / tau).sigmoid()
     };
     let gates: Vec<Vec<f64>> = (0..n)
-        .map(|target| (0..batch * width).map(|idx| gate(idx / width, target, idx % width)).collect())
+        .map(|target| {
+            (0..batch * width).map(|idx| gate(idx / width, target, idx % width)).collect()
+        })
         .collect();
     let loss_with = |parameters: &[f64]| -> f64 {
         network.pass(parameters, &samples, &gates).iter().map(|pass| pass.loss).sum()
@@ -172,10 +180,19 @@ fn a_whole_training_equals_that_of_the_reference() {
         let epoch = trainer.epoch(&NoNoise);
         losses.extend(epoch.predictions.iter().chain(&epoch.graphs).copied());
     }
-    let wanted: Vec<f64> = training["steps"].as_array().unwrap().iter().map(|step| step[1].as_f64().unwrap()).collect();
+    let wanted: Vec<f64> = training["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step[1].as_f64().unwrap())
+        .collect();
     assert_close(&losses, &wanted, "losses");
     assert_close(&trainer.state.theta, &flat(&training["theta"]), "graph");
-    assert_close(&trainer.state.parameters, &parameters(&training["params_after"], 3, 2), "networks");
+    assert_close(
+        &trainer.state.parameters,
+        &parameters(&training["params_after"], 3, 2),
+        "networks",
+    );
 }
 
 #[test]
@@ -183,7 +200,11 @@ fn the_last_value_is_held_and_a_gap_at_the_start_is_the_mean() {
     let golden = golden();
     let example = &golden["zoh"];
     let (values, mask) = (flat(&example["data"]), flat(&example["mask"]));
-    let holed = values.iter().zip(&mask).map(|(&value, &seen)| if seen == 1.0 { value } else { f64::NAN }).collect();
+    let holed = values
+        .iter()
+        .zip(&mask)
+        .map(|(&value, &seen)| if seen == 1.0 { value } else { f64::NAN })
+        .collect();
     let series = ObservedSeries::new("a", 2, (0..8).map(f64::from).collect(), holed).unwrap();
     let data = SeriesSet::new(vec!["x".into(), "y".into()], vec![series]).unwrap();
     let table = Table::new(&data, 1);

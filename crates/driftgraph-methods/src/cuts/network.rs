@@ -49,7 +49,11 @@ impl Network {
         Self { layers, n_parameters: table.len() }
     }
 
-    fn add_to(table: &mut ParameterTable, [n_in, n_hidden, n_layers]: [usize; 3], target: usize) -> Vec<Linear> {
+    fn add_to(
+        table: &mut ParameterTable,
+        [n_in, n_hidden, n_layers]: [usize; 3],
+        target: usize,
+    ) -> Vec<Linear> {
         let sizes = |layer: usize| {
             let n_in = if layer == 0 { n_in } else { n_hidden };
             (n_in, if layer == n_layers { 1 } else { n_hidden })
@@ -60,11 +64,6 @@ impl Network {
                 Linear::new(table, &format!("{target}.{layer}"), n_in, n_out)
             })
             .collect()
-    }
-
-    /// Parameters of one target.
-    pub(super) fn n_parameters(&self) -> usize {
-        self.n_parameters
     }
 
     /// Initial parameters of all targets, one after the other: weights after Glorot and Bengio (2010).
@@ -87,7 +86,12 @@ impl Network {
     }
 
     /// Loss and gradients of all targets; `gates` are `[target, sample, (cause, lag)]`.
-    pub(super) fn pass<R: Real>(&self, parameters: &[R], samples: &Samples<R>, gates: &[Vec<R>]) -> Vec<TargetPass<R>> {
+    pub(super) fn pass<R: Real>(
+        &self,
+        parameters: &[R],
+        samples: &Samples<R>,
+        gates: &[Vec<R>],
+    ) -> Vec<TargetPass<R>> {
         let share = samples.observed_share();
         let n_cells = (samples.mask.len() as f64) * if share > 0.0 { share } else { 1.0 };
         (parameters.par_chunks_exact(self.n_parameters).zip(gates).enumerate())
@@ -120,7 +124,8 @@ impl Network {
             (0..n).map(|idx| (predictions[idx] - wanted[idx]) * mask[idx]).collect();
         let loss = errors.iter().map(|error| error.to_f64().powi(2)).sum::<f64>() / n_cells;
         let scale = R::from_f64(2.0 / n_cells);
-        let mut adjoint: Vec<R> = errors.iter().zip(mask).map(|(&error, &mask)| error * mask * scale).collect();
+        let mut adjoint: Vec<R> =
+            errors.iter().zip(mask).map(|(&error, &mask)| error * mask * scale).collect();
         let mut grads = vec![R::ZERO; self.n_parameters];
         for (idx, layer) in self.layers.iter().enumerate().rev() {
             layer.add_gradients(&mut grads, &outputs[idx], &adjoint);

@@ -19,14 +19,18 @@ impl Table {
     pub(super) fn new(data: &SeriesSet, lags: usize) -> Self {
         let n_variables = data.n_variables();
         let standard = Standardizer::fit(data).apply(data);
-        let (seen, held) = (regular_series(&standard, Gaps::LeaveOut), regular_series(&standard, Gaps::Hold));
-        let mut table = Self { n_variables, filled: Vec::new(), observed: Vec::new(), samples: Vec::new() };
+        let (seen, held) =
+            (regular_series(&standard, Gaps::LeaveOut), regular_series(&standard, Gaps::Hold));
+        let mut table =
+            Self { n_variables, filled: Vec::new(), observed: Vec::new(), samples: Vec::new() };
         for (seen, held) in seen.iter().zip(&held) {
             let first = table.filled.len() / n_variables;
             table.samples.extend(first + lags..first + seen.n_rows().max(lags));
             for row in 0..seen.n_rows() {
                 table.observed.extend(seen.row(row).iter().map(|value| !value.is_nan()));
-                table.filled.extend(held.row(row).iter().map(|value| if value.is_nan() { 0.0 } else { *value }));
+                table.filled.extend(
+                    held.row(row).iter().map(|value| if value.is_nan() { 0.0 } else { *value }),
+                );
             }
         }
         table

@@ -78,7 +78,10 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
             .map(|idx| {
                 let (cause, target) = (idx / d, idx % d);
                 let first = (target * d + cause) * lags;
-                self.state.theta[first..first + lags].iter().map(|theta| theta.sigmoid()).fold(0.0, f64::max)
+                self.state.theta[first..first + lags]
+                    .iter()
+                    .map(|theta| theta.sigmoid())
+                    .fold(0.0, f64::max)
             })
             .collect()
     }
@@ -123,7 +126,10 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
             chance.fill_uniform(place, (0, target), gates);
             let theta = self.theta_of(target);
             for gates in gates.chunks_exact_mut(theta.len()) {
-                gates.iter_mut().zip(theta).for_each(|(gate, theta)| *gate = f64::from(u8::from(*gate < theta.sigmoid())));
+                gates
+                    .iter_mut()
+                    .zip(theta)
+                    .for_each(|(gate, theta)| *gate = f64::from(u8::from(*gate < theta.sigmoid())));
             }
         });
         let passes = self.network.pass(&self.state.parameters, &samples, &gates);
@@ -157,15 +163,21 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         let width = samples.inputs.len() / samples.n_samples;
         let mut grads = vec![0.0; self.state.theta.len()];
         for (target, (pass, gates)) in passes.iter().zip(&gates).enumerate() {
-            for (place, grad) in grads[target * width..(target + 1) * width].iter_mut().enumerate() {
+            for (place, grad) in grads[target * width..(target + 1) * width].iter_mut().enumerate()
+            {
                 let theta = self.state.theta[target * width + place];
                 let (p, slope) = (theta.sigmoid(), self.settings.logits.slope(theta) / temperature);
                 let of_sample = |sample: usize| {
                     let idx = sample * width + place;
                     let gate = gates[idx].to_f64();
-                    pass.grad_inputs[idx].to_f64() * samples.inputs[idx].to_f64() * gate * (1.0 - gate) * slope
+                    pass.grad_inputs[idx].to_f64()
+                        * samples.inputs[idx].to_f64()
+                        * gate
+                        * (1.0 - gate)
+                        * slope
                 };
-                *grad = (0..samples.n_samples).map(of_sample).sum::<f64>() + penalty * p * (1.0 - p);
+                *grad =
+                    (0..samples.n_samples).map(of_sample).sum::<f64>() + penalty * p * (1.0 - p);
             }
         }
         let sum: f64 = self.state.theta.iter().map(|theta| theta.sigmoid()).sum();
@@ -199,7 +211,8 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         let mut inputs = Vec::with_capacity(batch.len() * d * lags);
         for row in rows.clone() {
             for cause in 0..d {
-                inputs.extend((0..lags).map(|lag| self.state.values[(row - lags + lag) * d + cause]));
+                inputs
+                    .extend((0..lags).map(|lag| self.state.values[(row - lags + lag) * d + cause]));
             }
         }
         let cells = (0..d).flat_map(|target| rows.clone().map(move |row| row * d + target));

@@ -77,7 +77,7 @@ impl Network {
         at: Point<'_>,
         grad_out: &[f64],
         hidden: &mut [f64],
-        grads: Gradients<'_>,
+        grads: &mut Gradients<'_>,
     ) {
         let weights = self.outer.weight.of(at.parameters);
         let (width, m) = (self.n_variables * self.n_hidden, self.n_hidden);
@@ -157,7 +157,7 @@ impl Network {
             parameters,
             batch,
             &trajectory,
-            Gradients { parameters: grads, states: &mut grad_path },
+            &mut Gradients { parameters: grads, states: &mut grad_path },
         );
         Pass { loss, path: trajectory.path }
     }
@@ -168,7 +168,7 @@ impl Network {
         parameters: &[f64],
         batch: &Batch,
         trajectory: &Trajectory,
-        grads: Gradients<'_>,
+        grads: &mut Gradients<'_>,
     ) {
         let width = batch.n_windows * self.n_variables;
         let mut scratch = Scratch {
@@ -216,8 +216,8 @@ impl Network {
                 .collect();
             self.drift(parameters, &stages[number], &mut scratch.hidden, &mut scratch.slope);
             let at = Point { parameters, states: &stages[number] };
-            let into = Gradients { parameters: grads, states: &mut scratch.stage };
-            self.drift_backward(at, &grad_slope, &mut scratch.hidden, into);
+            let mut into = Gradients { parameters: grads, states: &mut scratch.stage };
+            self.drift_backward(at, &grad_slope, &mut scratch.hidden, &mut into);
             adjoint.iter_mut().zip(&scratch.stage).for_each(|(sum, grad)| *sum += grad);
             from_next.copy_from_slice(&scratch.stage);
         }

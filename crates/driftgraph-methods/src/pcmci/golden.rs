@@ -56,7 +56,7 @@ fn samples_of(data: &SeriesSet, tau_max: usize) -> Samples {
     Samples::new(&regular_series(data, Gaps::LeaveOut), data.n_variables(), tau_max)
 }
 
-fn entry<'a>(matrix: &'a Value, (cause, effect): (Node, usize)) -> &'a Value {
+fn entry(matrix: &Value, (cause, effect): (Node, usize)) -> &Value {
     &matrix[cause.variable][effect][cause.lag]
 }
 

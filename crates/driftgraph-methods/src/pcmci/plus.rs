@@ -120,7 +120,7 @@ impl PlusSettings {
             }
         }
         rules::apply(&mut links, &colliders.ambiguous, |links, cause, effect| {
-            self.orient(links, cause, effect)
+            self.orient(links, cause, effect);
         });
         let cut = skeleton.cut || colliders.cut;
         PlusFound { parents: lagged.parents, results, links, ambiguous: colliders.ambiguous, cut }
@@ -147,7 +147,7 @@ impl PlusSettings {
         match links[(Node::new(cause, 0), effect)] {
             Mark::Open => links.set_within(cause, effect, Mark::Forward),
             Mark::Backward if self.conflict_resolution => {
-                links.set_within(cause, effect, Mark::Conflict)
+                links.set_within(cause, effect, Mark::Conflict);
             }
             _ => {}
         }

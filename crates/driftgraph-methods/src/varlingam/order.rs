@@ -192,7 +192,7 @@ fn entropy_of(values: &[f64]) -> f64 {
     );
     let n = values.len() as f64;
     let log_cosh = log_cosh / n - std::f64::consts::LN_2;
-    (1.0 + (2.0 * std::f64::consts::PI).ln()) / 2.0
+    0.5 + 0.5 * (2.0 * std::f64::consts::PI).ln()
         - K1 * (log_cosh - GAMMA).powi(2)
         - K2 * (skew / n).powi(2)
 }
