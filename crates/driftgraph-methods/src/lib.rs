@@ -32,6 +32,7 @@ mod pcmci;
 mod plan;
 mod regression;
 mod regular;
+mod rhino;
 mod ridge;
 pub mod settings;
 mod simulated;
@@ -63,6 +64,8 @@ pub static METHODS: &[&dyn Method] = &[
     &dyngenie3::DynGenie3,
     &ngm::Ngm,
     &cuts::Cuts,
+    &rhino::Rhino,
+    &rhino::RhinoNoInst,
     #[cfg(feature = "testing")]
     &toy::Toy,
 ];

@@ -17,7 +17,7 @@ const TOLERANCE: f64 = 0.01;
 const MAX_GROWTH: usize = 20;
 
 /// What is done with cells that have no value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Gaps {
     /// What needs them is left out.

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
 use driftgraph_core::fitted::edges::{Direction, EdgeKind};
 use driftgraph_core::random::{Purpose, RandomStream};
-use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::progress::{Kept, Progress, Silent, Step};
 use driftgraph_core::{EdgeScores, ObservedSeries, SeriesSet};
 use driftgraph_methods::{FitPlan, Learned, MethodError, edge_scores};
 use serde_json::{Map, Value, json};
@@ -14,10 +17,11 @@ fn plans() -> Vec<FitPlan> {
     let quick = |name: &str| match name {
         "dyngenie3" => json!({"trees": 10}),
         "ngm" => json!({"steps": 3, "standardize": true}),
+        "rhino" | "rhino-noinst" => json!({"rounds": 1, "steps": 3, "hidden_size": 8}),
         "cuts" => json!({"fill_after": 1, "masked_epochs": 1, "last_epochs": 1, "hidden_size": 8}),
         _ => json!({}),
     };
-    ["pcmci", "pcmci-plus", "varlingam", "dyngenie3", "ngm", "cuts"]
+    ["pcmci", "pcmci-plus", "varlingam", "dyngenie3", "ngm", "cuts", "rhino", "rhino-noinst"]
         .map(|name| plan(name, quick(name)))
         .to_vec()
 }
@@ -110,7 +114,7 @@ fn a_column_without_values_is_told_or_passed_over() {
     for plan in plans() {
         match learned(&plan, &data) {
             Ok(_) => assert_finite(&plan, &data, "column without values"),
-            Err(error) => assert!(error.to_string().contains("complete row"), "{plan:?}: {error}"),
+            Err(error) => assert!(error.to_string().contains("complete"), "{plan:?}: {error}"),
         }
     }
 }
@@ -304,5 +308,56 @@ fn levels_and_lags_out_of_range_are_refused_by_name() {
         let settings: Map<String, Value> = settings.as_object().unwrap().clone();
         let error = FitPlan::named(name).unwrap().with(settings).unwrap_err().to_string();
         assert!(error.starts_with(&format!("`{word}` must be")), "{error}");
+    }
+}
+
+/// Keeps the state after every step, and stops after one of them.
+struct Keeping {
+    stop_after: u64,
+    kept: Mutex<Option<Kept>>,
+}
+
+impl Progress for Keeping {
+    fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
+        *self.kept.lock().unwrap() = Some(step.training.state());
+        if step.number == self.stop_after {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn find(&self, _: &str, depends_on: &str) -> Option<Vec<u8>> {
+        let kept = self.kept.lock().unwrap();
+        kept.as_ref().filter(|kept| kept.depends_on == depends_on).map(|kept| kept.bytes.clone())
+    }
+}
+
+#[test]
+fn a_fit_that_was_stopped_goes_on_to_the_same_bits() {
+    let holed =
+        changed(&noise(3, 40, "a"), |row, _, value| if row % 9 == 8 { f64::NAN } else { value });
+    let data = set(3, vec![holed, noise(3, 40, "bb")]);
+    for plan in [
+        plan("ngm", json!({"steps": 4, "standardize": true})),
+        plan(
+            "cuts",
+            json!({"fill_after": 2, "masked_epochs": 2, "last_epochs": 2, "hidden_size": 8, "batch_size": 16}),
+        ),
+        plan("rhino", json!({"rounds": 2, "steps": 5, "hidden_size": 8, "batch_size": 16})),
+    ] {
+        let wanted = scores(&plan, &data);
+        // In the first part and in the second, at the end of a round and within it.
+        for stop_after in 0..7 {
+            let first = Keeping { stop_after, kept: Mutex::new(None) };
+            plan.learn(&data, &first).unwrap();
+            let again = Keeping { stop_after: u64::MAX, kept: first.kept };
+            let found = plan.learn(&data, &again).unwrap();
+            assert_eq!(
+                edge_scores(&found.edges, 3).unwrap().matrix(),
+                wanted.matrix(),
+                "{plan:?} {stop_after}"
+            );
+        }
     }
 }

@@ -160,31 +160,37 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         let passes = self.network.pass(&self.state.parameters, &samples, &gates);
         let d = self.table.n_variables;
         let penalty = self.settings.sparsity / (d * d) as f64;
-        let width = samples.inputs.len() / samples.n_samples;
-        let mut grads = vec![0.0; self.state.theta.len()];
-        for (target, (pass, gates)) in passes.iter().zip(&gates).enumerate() {
-            for (place, grad) in grads[target * width..(target + 1) * width].iter_mut().enumerate()
-            {
-                let theta = self.state.theta[target * width + place];
-                let (p, slope) = (theta.sigmoid(), self.settings.logits.slope(theta) / temperature);
-                let of_sample = |sample: usize| {
-                    let idx = sample * width + place;
-                    let gate = gates[idx].to_f64();
-                    pass.grad_inputs[idx].to_f64()
-                        * samples.inputs[idx].to_f64()
-                        * gate
-                        * (1.0 - gate)
-                        * slope
-                };
-                *grad =
-                    (0..samples.n_samples).map(of_sample).sum::<f64>() + penalty * p * (1.0 - p);
-            }
-        }
+        let grads = self.graph_gradient(&samples, &passes, &gates, penalty);
         let sum: f64 = self.state.theta.iter().map(|theta| theta.sigmoid()).sum();
         let loss = passes.iter().map(|pass| pass.loss).sum::<f64>() + penalty * sum;
         let state = &mut self.state;
         Adam::default().step(state.theta_rate, &grads, &mut state.theta_adam, &mut state.theta);
         loss
+    }
+
+    /// Gradient of the graph's logits, through its relaxed samples and the penalty.
+    fn graph_gradient(
+        &self,
+        samples: &Samples<R>,
+        passes: &[TargetPass<R>],
+        gates: &[Vec<R>],
+        penalty: f64,
+    ) -> Vec<f64> {
+        let width = samples.inputs.len() / samples.n_samples;
+        let of_logit = |idx: usize| {
+            let (target, place) = (idx / width, idx % width);
+            let theta = self.state.theta[idx];
+            let (p, slope) = (theta.sigmoid(), self.settings.logits.slope(theta));
+            let of_sample = |sample: usize| {
+                let idx = sample * width + place;
+                let gate = gates[target][idx].to_f64();
+                let grad = passes[target].grad_inputs[idx].to_f64() * samples.inputs[idx].to_f64();
+                grad * gate * (1.0 - gate)
+            };
+            let data: f64 = (0..samples.n_samples).map(of_sample).sum();
+            data * slope / self.state.temperature + penalty * p * (1.0 - p)
+        };
+        (0..self.state.theta.len()).into_par_iter().map(of_logit).collect()
     }
 
     fn theta_of(&self, target: usize) -> &[f64] {

@@ -86,18 +86,17 @@ impl ParentSearch {
         (found, level)
     }
 
-    fn of(&self, samples: &Samples, target: usize, alpha: f64) -> Found {
+    /// All variables at all lags, untested.
+    fn candidates(&self) -> Vec<Candidate> {
         let lags = self.tau_min.max(1)..=self.tau_max;
         let nodes = (0..self.n_variables)
             .flat_map(|variable| lags.clone().map(move |lag| Node::new(variable, lag)));
-        let mut all: Vec<Candidate> = nodes
-            .map(|node| Candidate {
-                node,
-                weakest: f64::INFINITY,
-                largest_p: f64::NEG_INFINITY,
-                value: 0.0,
-            })
-            .collect();
+        let (weakest, largest_p) = (f64::INFINITY, f64::NEG_INFINITY);
+        nodes.map(|node| Candidate { node, weakest, largest_p, value: 0.0 }).collect()
+    }
+
+    fn of(&self, samples: &Samples, target: usize, alpha: f64) -> Found {
+        let mut all = self.candidates();
         // Positions of those that are left, the strongest first.
         let mut left: Vec<usize> = (0..all.len()).collect();
         let mut size = 0;

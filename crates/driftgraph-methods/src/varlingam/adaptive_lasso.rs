@@ -95,14 +95,7 @@ impl Columns {
         let selected: Vec<usize> = (0..size)
             .filter(|&idx| knots[chosen.knot].coefficients[idx] * weights[idx] != 0.0)
             .collect();
-        let columns: Vec<usize> = selected.iter().map(|&idx| predictors[idx]).collect();
-        let refitted = self.least_squares(&columns, target)?;
-        let mut coefficients = vec![0.0; size];
-        for (&idx, standard) in selected.iter().zip(refitted) {
-            let deviation = self.deviations[predictors[idx]];
-            coefficients[idx] =
-                if deviation > 0.0 { standard * self.deviations[target] / deviation } else { 0.0 };
-        }
+        let coefficients = self.refitted(predictors, &selected, target)?;
         Ok(AdaptiveLasso {
             coefficients,
             #[cfg(test)]
@@ -112,6 +105,24 @@ impl Columns {
             #[cfg(test)]
             knots,
         })
+    }
+
+    /// Least squares of the selected predictors in units of the data; 0 for the others.
+    fn refitted(
+        &self,
+        predictors: &[usize],
+        selected: &[usize],
+        target: usize,
+    ) -> Result<Vec<f64>, MethodError> {
+        let columns: Vec<usize> = selected.iter().map(|&idx| predictors[idx]).collect();
+        let mut coefficients = vec![0.0; predictors.len()];
+        for (&idx, standard) in selected.iter().zip(self.least_squares(&columns, target)?) {
+            let deviation = self.deviations[predictors[idx]];
+            if deviation > 0.0 {
+                coefficients[idx] = standard * self.deviations[target] / deviation;
+            }
+        }
+        Ok(coefficients)
     }
 
     /// Least squares with intercept among standard columns; the shortest solution where there are many.

@@ -151,18 +151,19 @@ impl<'a> Path<'a> {
         (weights, rate)
     }
 
+    /// How fast the correlation of each variable changes in a direction.
+    fn moved(&self, weights: &[f64]) -> Vec<f64> {
+        let of = |idx: usize| {
+            let active = self.active.iter().zip(weights);
+            active.map(|(&other, weight)| self.gram(idx, other) * weight).sum()
+        };
+        (0..self.moments.size).map(of).collect()
+    }
+
     /// Moves until a variable wants in, a coefficient reaches zero, or nothing is left to explain.
     fn step(&mut self, correlation: f64) {
         let (weights, rate) = self.direction();
-        let moved: Vec<f64> = (0..self.moments.size)
-            .map(|idx| {
-                self.active
-                    .iter()
-                    .zip(&weights)
-                    .map(|(&other, weight)| self.gram(idx, other) * weight)
-                    .sum()
-            })
-            .collect();
+        let moved = self.moved(&weights);
         let mut length = correlation / rate;
         for idx in (0..self.moments.size).filter(|&idx| self.waits[idx]) {
             let (own, change) = (self.correlations[idx], moved[idx]);

@@ -77,17 +77,7 @@ impl Round {
             let mut penalty = 0.0;
             // What speaks against a variable is mostly found among those that look like causes.
             for block in places.chunks(BLOCK) {
-                let missing: Vec<usize> = block
-                    .iter()
-                    .copied()
-                    .filter(|&other| other != place && known[place * n + other].is_none())
-                    .collect();
-                let found: Vec<f64> =
-                    missing.par_iter().map(|&other| self.difference(place, other)).collect();
-                for (&other, difference) in missing.iter().zip(found) {
-                    known[place * n + other] = Some(difference);
-                    known[other * n + place] = Some(-difference);
-                }
+                self.compare(place, block, &mut known);
                 penalty += (block.iter())
                     .filter_map(|&other| known[place * n + other])
                     .map(|difference| difference.min(0.0).powi(2))
@@ -104,6 +94,19 @@ impl Round {
             }
         }
         self.variables[best.expect("a round has at least two variables").1]
+    }
+
+    /// Compares a variable with others, where that was not done yet.
+    fn compare(&self, place: usize, others: &[usize], known: &mut [Option<f64>]) {
+        let n = self.variables.len();
+        let is_missing = |other: &usize| *other != place && known[place * n + other].is_none();
+        let missing: Vec<usize> = others.iter().copied().filter(is_missing).collect();
+        let found: Vec<f64> =
+            missing.par_iter().map(|&other| self.difference(place, other)).collect();
+        for (&other, difference) in missing.iter().zip(found) {
+            known[place * n + other] = Some(difference);
+            known[other * n + place] = Some(-difference);
+        }
     }
 
     /// How much less the second variable tells of what the first leaves of it than the other way round.
