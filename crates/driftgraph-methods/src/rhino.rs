@@ -67,7 +67,7 @@ impl Method for Rhino {
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        learn(task, task.plan.typed::<RhinoSettings>()?.with_within(true))
+        learn(task, &task.plan.typed::<RhinoSettings>()?.with_within(true))
     }
 }
 
@@ -100,11 +100,11 @@ impl Method for RhinoNoInst {
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        learn(task, task.plan.typed::<RhinoSettings>()?.with_within(false))
+        learn(task, &task.plan.typed::<RhinoSettings>()?.with_within(false))
     }
 }
 
-fn learn(task: &MethodTask<'_>, settings: RhinoSettings) -> Result<Learned, MethodError> {
+fn learn(task: &MethodTask<'_>, settings: &RhinoSettings) -> Result<Learned, MethodError> {
     let data = task.data;
     let series = regular_series(data, settings.gaps);
     let windows = complete_windows(&series, settings.lags);
@@ -118,7 +118,7 @@ fn learn(task: &MethodTask<'_>, settings: RhinoSettings) -> Result<Learned, Meth
         );
         return Err(MethodError::Unusable { method: settings.name(), reason });
     }
-    let mut trainer = Trainer::new(&settings.shape(data.n_variables()), &settings, &windows);
+    let mut trainer = Trainer::new(&settings.shape(data.n_variables()), settings, &windows);
     let kept = task.progress.find(&Part::WHOLE.to_string(), &Training::state(&trainer).depends_on);
     if let Some(state) = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
         trainer.state = state;

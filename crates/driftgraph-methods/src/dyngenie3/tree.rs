@@ -157,7 +157,8 @@ impl<'a> Tree<'a> {
             .collect();
         let total: f64 = self.weights.iter().sum();
         // Nodes wait as ranges of `samples`, which are put in order in place.
-        let mut waiting = Vec::from([0..samples.len()]);
+        let whole = 0..samples.len();
+        let mut waiting = vec![whole];
         while let Some(range) = waiting.pop() {
             let node = &mut samples[range.clone()];
             let Some(split) = self.best_split(node) else { continue };

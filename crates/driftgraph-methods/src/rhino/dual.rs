@@ -68,6 +68,7 @@ impl<const N: usize> Sub for Dual<N> {
 impl<const N: usize> Mul for Dual<N> {
     type Output = Self;
 
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "the rule of products has a sum in it")]
     fn mul(self, other: Self) -> Self {
         let slopes = std::array::from_fn(|idx| {
             self.slopes[idx] * other.value + self.value * other.slopes[idx]
@@ -79,6 +80,10 @@ impl<const N: usize> Mul for Dual<N> {
 impl<const N: usize> Div for Dual<N> {
     type Output = Self;
 
+    #[expect(
+        clippy::suspicious_arithmetic_impl,
+        reason = "the rule of quotients has a difference in it"
+    )]
     fn div(self, other: Self) -> Self {
         let value = self.value / other.value;
         let slopes =

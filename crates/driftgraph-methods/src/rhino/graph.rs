@@ -113,7 +113,7 @@ impl GraphLaw {
                     [grad_edges[later * n + earlier], grad_edges[earlier * n + later], 0.0];
                 let grad = softmax_backward(&sample.pairs[pair], &by_choice);
                 (0..3).for_each(|choice| {
-                    out[choice * n_pairs + pair] += grad[choice] / self.temperature
+                    out[choice * n_pairs + pair] += grad[choice] / self.temperature;
                 });
             }
         }
@@ -136,7 +136,7 @@ impl GraphLaw {
             sum += own;
             let out = self.pair_logits.of_mut(grads);
             (0..3).for_each(|c| {
-                out[c * n_pairs + pair] -= weight * shares[c] * (shares[c].ln() + own)
+                out[c * n_pairs + pair] -= weight * shares[c] * (shares[c].ln() + own);
             });
         }
         let half = self.lag_logits.len() / 2;

@@ -76,6 +76,22 @@ impl MessagePassing {
         &self.embeddings.of(parameters)[first..first + q]
     }
 
+    /// What each node tells: its value in its own place, and its embedding.
+    fn inputs(&self, parameters: &[f64], windows: &[f64], n_rows: usize) -> Vec<f64> {
+        let d = self.n_variables;
+        let mut inputs = Vec::new();
+        for window in windows.chunks_exact(n_rows * d) {
+            for (idx, value) in window[..self.n_times * d].iter().enumerate() {
+                let (time, variable) = (idx / d, idx % d);
+                let first = inputs.len();
+                inputs.resize(first + d, 0.0);
+                inputs[first + variable] = *value;
+                inputs.extend_from_slice(self.embedding(parameters, time + self.shift, variable));
+            }
+        }
+        inputs
+    }
+
     /// Outputs `[window, variable, out]` of windows `[window, time, variable]`; `gates` are `[time, cause, effect]`.
     pub(super) fn forward(
         &self,
@@ -86,22 +102,8 @@ impl MessagePassing {
     ) -> Passed {
         let (d, m) = (self.n_variables, self.before.n_out());
         let n_windows = windows.len() / (n_rows * d);
-        let mut inputs = Vec::new();
-        for window in windows.chunks_exact(n_rows * d) {
-            for time in 0..self.n_times {
-                for variable in 0..d {
-                    let first = inputs.len();
-                    inputs.resize(first + d, 0.0);
-                    inputs[first + variable] = window[time * d + variable];
-                    inputs.extend_from_slice(self.embedding(
-                        parameters,
-                        time + self.shift,
-                        variable,
-                    ));
-                }
-            }
-        }
         let mut before = Trace::default();
+        let inputs = self.inputs(parameters, windows, n_rows);
         let messages = self.before.forward(parameters, inputs, &mut before);
         let mut sums = Vec::with_capacity(n_windows * d * (m + self.embeddings.cols));
         for window in messages.chunks_exact(self.n_times * d * m) {
@@ -155,17 +157,22 @@ impl MessagePassing {
                             .for_each(|(out, value)| *out += gate * value);
                     }
                 }
-                let own = &mut self.embeddings.of_mut(grads)[effect * q..(effect + 1) * q];
-                own.iter_mut().zip(&grad[m..]).for_each(|(out, value)| *out += value);
+                self.add_to_embedding(effect, &grad[m..], grads);
             }
         }
         let grad_inputs = self.before.backward(parameters, &passed.before, &grad_messages, grads);
         for (row, grad) in grad_inputs.chunks_exact(d + q).enumerate() {
             let node = row % (self.n_times * d) + self.shift * d;
-            let own = &mut self.embeddings.of_mut(grads)[node * q..(node + 1) * q];
-            own.iter_mut().zip(&grad[d..]).for_each(|(out, value)| *out += value);
+            self.add_to_embedding(node, &grad[d..], grads);
         }
         grad_gates
+    }
+
+    /// Adds to the gradient of the embedding of a node, counted over times and variables.
+    fn add_to_embedding(&self, node: usize, grad: &[f64], grads: &mut [f64]) {
+        let q = self.embeddings.cols;
+        let own = &mut self.embeddings.of_mut(grads)[node * q..(node + 1) * q];
+        own.iter_mut().zip(grad).for_each(|(out, value)| *out += value);
     }
 }
 
@@ -289,12 +296,8 @@ impl Model {
         }
         let grad_gates = self.mean.backward(parameters, &passed, &gates, &grad_out, &mut grads);
         let mut grad_edges = noise.grad_edges;
-        self.mean_gates_backward(
-            parameters,
-            &sample.edges,
-            &grad_gates,
-            (&mut grad_edges, &mut grads),
-        );
+        let into = (&mut grad_edges[..], &mut grads[..]);
+        self.mean_gates_backward(parameters, &sample.edges, &grad_gates, into);
         let (cyclicity, penalty) =
             self.graph_terms(parameters, sample, penalties, (&mut grad_edges, &mut grads));
         self.graph.backward(sample, &grad_edges, &mut grads);

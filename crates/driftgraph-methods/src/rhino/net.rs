@@ -92,12 +92,11 @@ impl Net {
         let n_rows = input.len() / self.hidden[0].linear.n_in();
         let mut state = input;
         for layer in &self.hidden {
-            let scaled = match layer.norm {
-                Some(norm) => norm.forward(parameters, &state, trace),
-                None => {
-                    trace.standard.push((Vec::new(), Vec::new()));
-                    state.clone()
-                }
+            let scaled = if let Some(norm) = layer.norm {
+                norm.forward(parameters, &state, trace)
+            } else {
+                trace.standard.push((Vec::new(), Vec::new()));
+                state.clone()
             };
             let mut sums = vec![0.0; n_rows * layer.linear.n_out()];
             layer.linear.forward(parameters, &scaled, &mut sums);

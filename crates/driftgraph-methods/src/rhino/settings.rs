@@ -56,41 +56,50 @@ pub(super) fn presets(within: bool) -> Vec<Preset> {
             own("rhino-netsim", "the release's settings for Netsim", netsim),
         ];
     }
-    let genes = |sparsity: u32, embedding: u32, noise: Option<u32>, rounds: [u32; 2]| {
-        json!({
-            "noise_law": "linear", "sparsity": sparsity, "none_logit": -3, "learning_rate": 0.001, "batch_size": 64,
-            "rounds": rounds[0], "steps": rounds[1], "embedding_size": embedding, "noise_embedding_size": noise,
-            "hidden_size": 10, "layers": 1,
-        })
-    };
-    vec![
+    let mut presets = vec![
         own(
             WITHOUT,
             "the release's settings for synthetic data, without edges within a row",
             json!({}),
         ),
         own("rhino-noinst-netsim", "the release's settings for Netsim", netsim),
-        own(
+    ];
+    presets.extend(gene_presets());
+    presets
+}
+
+/// The settings of the release for the networks of DREAM3.
+fn gene_presets() -> [Preset; 4] {
+    let genes = |sparsity: u32, embedding: u32, noise: Option<u32>, rounds: [u32; 2]| {
+        to_object(&json!({
+            "noise_law": "linear", "sparsity": sparsity, "none_logit": -3, "learning_rate": 0.001, "batch_size": 64,
+            "rounds": rounds[0], "steps": rounds[1], "embedding_size": embedding, "noise_embedding_size": noise,
+            "hidden_size": 10, "layers": 1,
+        }))
+    };
+    [
+        (
             "rhino-ecoli1",
             "the release's settings for Ecoli1 of DREAM3",
             genes(19, 16, Some(16), [60, 6000]),
         ),
-        own(
+        (
             "rhino-ecoli2",
             "the release's settings for Ecoli2 of DREAM3",
             genes(25, 16, None, [60, 6000]),
         ),
-        own(
+        (
             "rhino-yeast1",
             "the release's settings for Yeast1 of DREAM3",
             genes(25, 32, None, [150, 2000]),
         ),
-        own(
+        (
             "rhino-yeast2",
             "the release's settings for Yeast2 and Yeast3 of DREAM3",
             genes(25, 32, None, [60, 6000]),
         ),
     ]
+    .map(|(name, meaning, settings)| Preset { name, meaning, settings })
 }
 
 /// The law of the noise.

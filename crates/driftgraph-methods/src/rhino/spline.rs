@@ -290,7 +290,7 @@ mod tests {
                 let step = 1e-6;
                 // Second differences times the step, and rounding over it.
                 let close = |found: f64, wanted: f64| {
-                    assert!((found - wanted).abs() < 1e-7, "{found} {wanted}")
+                    assert!((found - wanted).abs() < 1e-7, "{found} {wanted}");
                 };
                 close(grads.by_value, (at(&raw, y + step) - at(&raw, y - step)) / (2.0 * step));
                 for idx in 0..raw.len() {
