@@ -47,8 +47,9 @@ pub use train::settings::{CheckedSettings, FitSettings};
 pub mod layers {
     pub use crate::nn::init::initial_values;
     pub use crate::nn::linear::Linear;
-    pub use crate::nn::parameters::ParameterTable;
-    pub use crate::numeric::kernels::{leaky, leaky_slope};
+    pub use crate::nn::parameters::{Init, ParameterTable, Slot};
+    pub use crate::numeric::kernels::{leaky, leaky_slope, vectorised};
+    pub use crate::numeric::real::Real;
 }
 
 /// The inside of this crate, for its own tests and measurements.

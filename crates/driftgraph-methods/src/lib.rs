@@ -20,21 +20,29 @@
 
 mod bridge;
 mod command;
+mod cuts;
 mod doubts;
+mod dyngenie3;
 mod halves;
+mod lagged_edges;
 mod levels;
 mod linear_algebra;
 mod method;
+mod ngm;
 mod ode_mean;
 mod partial_correlation;
+mod pcmci;
 mod plan;
 mod regression;
+mod regular;
+mod rhino;
 mod ridge;
 pub mod settings;
 mod simulated;
 #[cfg(feature = "testing")]
 mod toy;
 mod var;
+mod varlingam;
 
 use driftgraph_core::train::settings::Setting;
 use driftgraph_data::record::Asked;
@@ -53,6 +61,14 @@ pub static METHODS: &[&dyn Method] = &[
     &ridge::Ridge,
     &var::Var,
     &ode_mean::OdeMean,
+    &pcmci::Pcmci,
+    &pcmci::PcmciPlus,
+    &varlingam::VarLingam,
+    &dyngenie3::DynGenie3,
+    &ngm::Ngm,
+    &cuts::Cuts,
+    &rhino::Rhino,
+    &rhino::RhinoNoInst,
     #[cfg(feature = "testing")]
     &toy::Toy,
 ];

@@ -1,0 +1,249 @@
+//! Epochs of two stages each: networks given sampled graphs, then the graph given the networks.
+
+use driftgraph_core::layers::Real;
+use driftgraph_core::train::adam::{Adam, AdamState};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::CutsSettings;
+use super::chance::Chance;
+use super::network::{Network, Samples, TargetPass};
+use super::table::Table;
+
+/// Where learning rates and temperature end, as shares of where they start.
+const RATE_SHARE: f64 = 0.1;
+const TEMPERATURE_SHARE: f64 = 0.1;
+
+/// Everything that changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct State<R> {
+    pub(super) epoch: u64,
+    pub(super) parameters: Vec<R>,
+    adam: AdamState<R>,
+    /// Logits of the graph, `[target, cause, lag]`, the oldest lag first.
+    pub(super) theta: Vec<f64>,
+    theta_adam: AdamState<f64>,
+    temperature: f64,
+    rate: f64,
+    theta_rate: f64,
+    /// Filled values of all series, and what the networks predicted where nothing was observed.
+    pub(super) values: Vec<R>,
+    predicted: Vec<R>,
+    /// Whether all values supervise, those that were filled in among them.
+    all_supervise: bool,
+}
+
+/// Networks and graph in training.
+pub(super) struct Trainer<'a, R> {
+    pub(super) settings: &'a CutsSettings,
+    network: Network,
+    table: &'a Table,
+    pub(super) state: State<R>,
+}
+
+/// Losses of one epoch: of each batch of the first stage, and of each of the second with its penalty.
+#[derive(Debug, Default)]
+pub(super) struct EpochLosses {
+    pub(super) predictions: Vec<f64>,
+    pub(super) graphs: Vec<f64>,
+}
+
+impl<'a, R: Real + Serialize> Trainer<'a, R> {
+    pub(super) fn new(table: &'a Table, settings: &'a CutsSettings) -> Self {
+        let d = table.n_variables;
+        let network = Network::new(d * settings.lags, settings.hidden_size, settings.layers);
+        let parameters: Vec<R> = network.initial(d, settings.seed);
+        let values: Vec<R> = table.filled.iter().map(|&value| R::from_f64(value)).collect();
+        let theta = vec![0.0; d * d * settings.lags];
+        let state = State {
+            epoch: 0,
+            adam: AdamState::new(parameters.len()),
+            parameters,
+            theta_adam: AdamState::new(theta.len()),
+            theta,
+            temperature: 1.0,
+            rate: settings.learning_rate,
+            theta_rate: settings.graph_rate,
+            predicted: values.clone(),
+            values,
+            all_supervise: false,
+        };
+        Self { settings, network, table, state }
+    }
+
+    /// Edge probabilities, the largest over all lags, `[cause, target]`.
+    pub(super) fn scores(&self) -> Vec<f64> {
+        let (d, lags) = (self.table.n_variables, self.settings.lags);
+        (0..d * d)
+            .map(|idx| {
+                let (cause, target) = (idx / d, idx % d);
+                let first = (target * d + cause) * lags;
+                self.state.theta[first..first + lags]
+                    .iter()
+                    .map(|theta| theta.sigmoid())
+                    .fold(0.0, f64::max)
+            })
+            .collect()
+    }
+
+    /// One epoch; `chance` decides everything random.
+    pub(super) fn epoch(&mut self, chance: &dyn Chance) -> EpochLosses {
+        let (epoch, settings) = (self.state.epoch, self.settings);
+        if epoch >= settings.fill_after {
+            let take = R::from_f64(settings.fill_rate);
+            let state = &mut self.state;
+            for (value, predicted) in state.values.iter_mut().zip(&state.predicted) {
+                *value = (R::ONE - take) * *value + take * *predicted;
+            }
+        }
+        if epoch == settings.fill_after + settings.masked_epochs {
+            self.state.all_supervise = true;
+            self.state.temperature = 1.0;
+        }
+        self.state.predicted.clone_from(&self.state.values);
+        let order = chance.order(epoch, self.table.samples.len());
+        let size = settings.batch_size.min(order.len());
+        let batches: Vec<&[usize]> = order.chunks_exact(size).collect();
+        let share = |whole: f64| whole.powf(1.0 / settings.epochs() as f64);
+        let mut losses = EpochLosses::default();
+        for (number, batch) in batches.iter().enumerate() {
+            losses.predictions.push(self.predict(batch, [epoch, number as u64], chance));
+        }
+        self.state.rate *= share(RATE_SHARE);
+        for (number, batch) in batches.iter().enumerate() {
+            losses.graphs.push(self.learn_graph(batch, [epoch, number as u64], chance));
+        }
+        self.state.theta_rate *= share(RATE_SHARE);
+        self.state.temperature *= share(TEMPERATURE_SHARE);
+        self.state.epoch += 1;
+        losses
+    }
+
+    /// One step of the networks on sampled graphs; gives its loss.
+    fn predict(&mut self, batch: &[usize], place: [u64; 2], chance: &dyn Chance) -> f64 {
+        let samples = self.samples(batch);
+        let gates = self.gates(batch.len(), |target, gates| {
+            chance.fill_uniform(place, (0, target), gates);
+            let theta = self.theta_of(target);
+            for gates in gates.chunks_exact_mut(theta.len()) {
+                gates
+                    .iter_mut()
+                    .zip(theta)
+                    .for_each(|(gate, theta)| *gate = f64::from(u8::from(*gate < theta.sigmoid())));
+            }
+        });
+        let passes = self.network.pass(&self.state.parameters, &samples, &gates);
+        self.keep_predictions(batch, &passes);
+        let decay = R::from_f64(self.settings.weight_decay);
+        let mut grads: Vec<R> = passes.iter().flat_map(|pass| pass.grads.iter().copied()).collect();
+        for (grad, &parameter) in grads.iter_mut().zip(&self.state.parameters) {
+            *grad += decay * parameter;
+        }
+        let state = &mut self.state;
+        Adam::default().step(state.rate, &grads, &mut state.adam, &mut state.parameters);
+        passes.iter().map(|pass| pass.loss).sum()
+    }
+
+    /// One step of the graph on relaxed samples of it; gives its loss with the penalty.
+    fn learn_graph(&mut self, batch: &[usize], place: [u64; 2], chance: &dyn Chance) -> f64 {
+        let samples = self.samples(batch);
+        let temperature = self.state.temperature;
+        let gates = self.gates(batch.len(), |target, gates| {
+            chance.fill_logistic(place, (1, target), gates);
+            let theta = self.theta_of(target);
+            for gates in gates.chunks_exact_mut(theta.len()) {
+                gates.iter_mut().zip(theta).for_each(|(gate, &theta)| {
+                    *gate = ((self.settings.logits.of(theta) + *gate) / temperature).sigmoid();
+                });
+            }
+        });
+        let passes = self.network.pass(&self.state.parameters, &samples, &gates);
+        let d = self.table.n_variables;
+        let penalty = self.settings.sparsity / (d * d) as f64;
+        let grads = self.graph_gradient(&samples, &passes, &gates, penalty);
+        let sum: f64 = self.state.theta.iter().map(|theta| theta.sigmoid()).sum();
+        let loss = passes.iter().map(|pass| pass.loss).sum::<f64>() + penalty * sum;
+        let state = &mut self.state;
+        Adam::default().step(state.theta_rate, &grads, &mut state.theta_adam, &mut state.theta);
+        loss
+    }
+
+    /// Gradient of the graph's logits, through its relaxed samples and the penalty.
+    fn graph_gradient(
+        &self,
+        samples: &Samples<R>,
+        passes: &[TargetPass<R>],
+        gates: &[Vec<R>],
+        penalty: f64,
+    ) -> Vec<f64> {
+        let width = samples.inputs.len() / samples.n_samples;
+        let of_logit = |idx: usize| {
+            let (target, place) = (idx / width, idx % width);
+            let theta = self.state.theta[idx];
+            let (p, slope) = (theta.sigmoid(), self.settings.logits.slope(theta));
+            let of_sample = |sample: usize| {
+                let idx = sample * width + place;
+                let gate = gates[target][idx].to_f64();
+                let grad = passes[target].grad_inputs[idx].to_f64() * samples.inputs[idx].to_f64();
+                grad * gate * (1.0 - gate)
+            };
+            let data: f64 = (0..samples.n_samples).map(of_sample).sum();
+            data * slope / self.state.temperature + penalty * p * (1.0 - p)
+        };
+        (0..self.state.theta.len()).into_par_iter().map(of_logit).collect()
+    }
+
+    fn theta_of(&self, target: usize) -> &[f64] {
+        let width = self.table.n_variables * self.settings.lags;
+        &self.state.theta[target * width..(target + 1) * width]
+    }
+
+    /// Gates of all targets, `[target, sample, (cause, lag)]`, each filled by `fill`.
+    fn gates(&self, n_samples: usize, fill: impl Fn(usize, &mut [f64]) + Sync) -> Vec<Vec<R>> {
+        let d = self.table.n_variables;
+        (0..d)
+            .into_par_iter()
+            .map(|target| {
+                let mut gates = vec![0.0; n_samples * d * self.settings.lags];
+                fill(target, &mut gates);
+                gates.into_iter().map(R::from_f64).collect()
+            })
+            .collect()
+    }
+
+    fn samples(&self, batch: &[usize]) -> Samples<R> {
+        let (d, lags) = (self.table.n_variables, self.settings.lags);
+        let rows = batch.iter().map(|&sample| self.table.samples[sample]);
+        let mut inputs = Vec::with_capacity(batch.len() * d * lags);
+        for row in rows.clone() {
+            for cause in 0..d {
+                inputs
+                    .extend((0..lags).map(|lag| self.state.values[(row - lags + lag) * d + cause]));
+            }
+        }
+        let cells = (0..d).flat_map(|target| rows.clone().map(move |row| row * d + target));
+        let is_seen = |cell: usize| self.state.all_supervise || self.table.observed[cell];
+        Samples {
+            n_samples: batch.len(),
+            inputs,
+            targets: cells.clone().map(|cell| self.state.values[cell]).collect(),
+            mask: cells.map(|cell| if is_seen(cell) { R::ONE } else { R::ZERO }).collect(),
+        }
+    }
+
+    /// Notes what was predicted where nothing supervises.
+    fn keep_predictions(&mut self, batch: &[usize], passes: &[TargetPass<R>]) {
+        if self.state.all_supervise {
+            return;
+        }
+        let d = self.table.n_variables;
+        for (target, pass) in passes.iter().enumerate() {
+            for (&sample, &prediction) in batch.iter().zip(&pass.predictions) {
+                let cell = self.table.samples[sample] * d + target;
+                if !self.table.observed[cell] {
+                    self.state.predicted[cell] = prediction;
+                }
+            }
+        }
+    }
+}

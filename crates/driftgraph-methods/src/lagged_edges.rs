@@ -1,0 +1,168 @@
+//! Edges of methods that tell effects of earlier rows from effects within a row.
+
+use driftgraph_core::EdgeScores;
+use driftgraph_core::fitted::edges::{Direction, EdgeKind, LearnedEdge, Sign};
+
+use crate::method::MethodError;
+
+/// What a method found about one source and one target.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PairFound {
+    /// Ranks edges.
+    pub(crate) score: f64,
+    /// The strongest effect of an earlier row, with its sign.
+    pub(crate) lagged: f64,
+    /// Whether it is a link.
+    pub(crate) is_lagged: bool,
+    /// The effect within a row, with its sign.
+    pub(crate) within: f64,
+    /// Which way the link within a row goes, where there is one.
+    pub(crate) way: Option<Direction>,
+    /// What turns the effect within a row into the user's units and into deviations; `None` where it is no effect.
+    pub(crate) units: Option<Units>,
+}
+
+/// What turns an effect into the user's units and into deviations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Units {
+    pub(crate) effect: f64,
+    pub(crate) strength: f64,
+}
+
+/// All edges, the best supported first.
+pub(crate) fn lagged_edges(
+    n_variables: usize,
+    found: impl Fn(usize, usize) -> PairFound,
+) -> Result<Vec<LearnedEdge>, MethodError> {
+    let pairs: Vec<PairFound> = (0..n_variables * n_variables)
+        .map(|idx| found(idx / n_variables, idx % n_variables))
+        .collect();
+    let scores =
+        EdgeScores::from_matrix(n_variables, pairs.iter().map(|pair| pair.score).collect())?;
+    let edge = |(source, target, score): (usize, usize, f64)| {
+        let (own, back) =
+            (pairs[source * n_variables + target], pairs[target * n_variables + source]);
+        let value = if own.leads_within() { own.within } else { own.lagged };
+        let within = own.units.filter(|_| own.leads_within());
+        LearnedEdge {
+            source,
+            target,
+            score,
+            sign: Some(sign(value)),
+            // Effects of earlier rows are per row, not per unit of time as those of a drift: only their sign is told.
+            effect: within.map(|units| value * units.effect),
+            strength: within.map(|units| value * units.strength),
+            effect_instantaneous: own
+                .units
+                .filter(|_| own.way == Some(Direction::Forward))
+                .map(|units| own.within * units.effect),
+            kind: Some(own.kind()),
+            direction: own.direction(),
+            mirrored: own.is_mirrored(&back, source > target),
+            ..LearnedEdge::default()
+        }
+    };
+    Ok(scores.ranked().into_iter().map(edge).collect())
+}
+
+fn sign(value: f64) -> Sign {
+    match value {
+        value if value > 0.0 => Sign::Positive,
+        value if value < 0.0 => Sign::Negative,
+        _ => Sign::Mixed,
+    }
+}
+
+impl PairFound {
+    fn kind(&self) -> EdgeKind {
+        let is_within = self.way.is_some_and(|way| way != Direction::Backward);
+        match (self.is_lagged, is_within) {
+            (true, true) => EdgeKind::Both,
+            (false, true) => EdgeKind::WithinStep,
+            // What goes the other way within a row is told as such.
+            (false, false) if self.way.is_some() || self.within.abs() > self.lagged.abs() => {
+                EdgeKind::WithinStep
+            }
+            (_, false) => EdgeKind::Lagged,
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        match self.kind() {
+            EdgeKind::WithinStep => self.way.unwrap_or(Direction::Either),
+            _ => Direction::Forward,
+        }
+    }
+
+    fn leads_within(&self) -> bool {
+        match self.kind() {
+            EdgeKind::WithinStep => true,
+            EdgeKind::Both => self.within.abs() > self.lagged.abs(),
+            EdgeKind::Lagged => false,
+        }
+    }
+
+    /// Whether the edge in the other direction says all that this one does; of two equal ones, `is_second` decides.
+    fn is_mirrored(&self, back: &Self, is_second: bool) -> bool {
+        if self.kind() != EdgeKind::WithinStep || self.direction() == Direction::Forward {
+            return false;
+        }
+        match (back.kind(), self.direction()) {
+            (EdgeKind::Lagged, _) => false,
+            (EdgeKind::Both, _) | (_, Direction::Backward) => true,
+            _ if self.score == back.score => is_second,
+            _ => self.score < back.score,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge_between(edges: &[LearnedEdge], source: usize, target: usize) -> &LearnedEdge {
+        edges.iter().find(|edge| (edge.source, edge.target) == (source, target)).unwrap()
+    }
+
+    #[test]
+    fn a_link_without_direction_is_one_link_in_two_rows() {
+        let open = PairFound {
+            score: 0.5,
+            within: -0.5,
+            way: Some(Direction::Either),
+            ..PairFound::default()
+        };
+        let edges =
+            lagged_edges(2, |a, b| if a == b { PairFound::default() } else { open }).unwrap();
+        let (first, second) = (edge_between(&edges, 0, 1), edge_between(&edges, 1, 0));
+        assert!(first.is_undirected() && second.is_undirected());
+        assert_eq!((first.mirrored, second.mirrored), (false, true));
+        assert_eq!((first.kind, first.sign), (Some(EdgeKind::WithinStep), Some(Sign::Negative)));
+    }
+
+    #[test]
+    fn an_arrow_within_a_row_has_a_way_and_both_kinds_are_told() {
+        let found = |source: usize, target: usize| match (source, target) {
+            (0, 1) => PairFound {
+                score: 0.8,
+                lagged: 0.3,
+                is_lagged: true,
+                within: 0.8,
+                way: Some(Direction::Forward),
+                ..PairFound::default()
+            },
+            (1, 0) => PairFound {
+                score: 0.8,
+                within: 0.8,
+                way: Some(Direction::Backward),
+                ..PairFound::default()
+            },
+            _ => PairFound::default(),
+        };
+        let edges = lagged_edges(2, found).unwrap();
+        let (there, back) = (edge_between(&edges, 0, 1), edge_between(&edges, 1, 0));
+        assert_eq!((there.kind, there.direction), (Some(EdgeKind::Both), Direction::Forward));
+        assert_eq!((back.kind, back.direction), (Some(EdgeKind::WithinStep), Direction::Backward));
+        assert!(back.mirrored && !there.mirrored);
+    }
+}

@@ -1,0 +1,256 @@
+//! PCMCI and PCMCI+ with partial correlation: links that no other past explains away.
+//!
+//! Written from the papers named in the modules and from a description of what the reference computes (tigramite
+//! 5.2), with golden numbers of it in `tests/golden`.
+
+mod combinations;
+#[cfg(test)]
+mod golden;
+mod lags;
+mod momentary;
+mod parents;
+mod plus;
+mod samples;
+mod settings;
+mod student;
+
+use driftgraph_core::fitted::edges::Direction;
+use driftgraph_core::train::settings::Setting;
+use driftgraph_core::{SeriesSet, Uninformative};
+use driftgraph_data::record::{Asked, TrainingRecord};
+use serde_json::{Map, Value};
+
+use crate::lagged_edges::{PairFound, lagged_edges};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::plan::{FitPlan, PlanError};
+use crate::regular::{COUNTS_ROWS, regular_series};
+use lags::{Links, Mark, Node, Results};
+use samples::Samples;
+use settings::{Common, PcmciSettings, PlusMethodSettings};
+
+/// A correlation of two samples is always 1.
+const MIN_SAMPLES: usize = 3;
+
+const TAKES: Takes = Takes {
+    several_series: Handling::Full,
+    irregular_times: COUNTS_ROWS,
+    missing_cells: Handling::Instead(
+        "leaves the samples that lack a value out of each test that needs it, or holds the last value (`gaps`)",
+    ),
+    prior_edges: false,
+};
+
+/// Runge and others (2019): lagged parents first, then tests of all pairs given the parents of both.
+pub(crate) struct Pcmci;
+
+impl Method for Pcmci {
+    fn name(&self) -> &'static str {
+        "pcmci"
+    }
+
+    fn description(&self) -> &'static str {
+        "PCMCI with partial correlation: linear links at each lag that the past of both variables does not explain"
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        settings::pcmci_table()
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        settings::pcmci_presets()
+    }
+
+    fn takes(&self) -> Takes {
+        TAKES
+    }
+
+    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+        settings::resolved::<PcmciSettings>(self, asked)
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        Some(needed_bytes(&plan.typed::<PcmciSettings>().ok()?.common, data))
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        let settings: PcmciSettings = task.plan.typed()?;
+        let samples = checked_samples(self.name(), task.data, &settings.common)?;
+        let found = settings.run(&samples, task.data.n_variables());
+        let mut learned = Learned::edges(edges(&found.results, &found.links, false)?);
+        learned.training = training(task.data);
+        learned.remarks = remarks(task.data, &samples, &settings.common);
+        learned.remarks.push(count_remark(&found.links));
+        Ok(learned)
+    }
+}
+
+/// Runge (2020): links within a row too, oriented as far as the data tell.
+pub(crate) struct PcmciPlus;
+
+impl Method for PcmciPlus {
+    fn name(&self) -> &'static str {
+        "pcmci-plus"
+    }
+
+    fn description(&self) -> &'static str {
+        "PCMCI+ with partial correlation: lagged links and links within a row, oriented where others decide it"
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        settings::plus_table()
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        settings::plus_presets()
+    }
+
+    fn takes(&self) -> Takes {
+        TAKES
+    }
+
+    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+        settings::resolved::<PlusMethodSettings>(self, asked)
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        Some(needed_bytes(&plan.typed::<PlusMethodSettings>().ok()?.common, data))
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        let settings: PlusMethodSettings = task.plan.typed()?;
+        let samples = checked_samples(self.name(), task.data, &settings.common)?;
+        let (found, alpha) = settings.run(&samples, task.data.n_variables());
+        let mut learned =
+            Learned::edges(edges(&found.results, &found.links, settings.directed_scores)?);
+        learned.training = training(task.data);
+        learned.remarks = remarks(task.data, &samples, &settings.common);
+        if settings.common.level().is_none() {
+            learned.remarks.push(format!(
+                "chose the level {alpha}, whose model has the best criterion of Akaike"
+            ));
+        }
+        if found.cut {
+            let remark =
+                "a variable has so many neighbours that only the smaller sets of them were tried";
+            learned.remarks.push(remark.to_owned());
+        }
+        learned.remarks.push(count_remark(&found.links));
+        if !found.ambiguous.is_empty() {
+            learned.remarks.push(format!(
+                "{} triples are open: whether their ends meet in a common effect depends on what is held fixed",
+                found.ambiguous.len()
+            ));
+        }
+        Ok(learned)
+    }
+}
+
+/// Bytes of all samples at all lags, and of their correlations.
+fn needed_bytes(settings: &Common, data: &SeriesSet) -> u64 {
+    let n_columns = data.n_variables() * (2 * settings.tau_max + 1);
+    (8 * n_columns * (2 * data.n_rows() + 2 * n_columns)) as u64
+}
+
+/// The samples of all tests, if there are enough.
+fn checked_samples(
+    method: &'static str,
+    data: &SeriesSet,
+    settings: &Common,
+) -> Result<Samples, MethodError> {
+    let series = regular_series(data, settings.gaps);
+    let samples = Samples::new(&series, data.n_variables(), settings.tau_max);
+    if samples.n_samples() >= MIN_SAMPLES {
+        return Ok(samples);
+    }
+    let reason = format!(
+        "with `tau_max` {} a sample needs {} rows before it, and {} of {} rows have them; \
+         at least {MIN_SAMPLES} must",
+        settings.tau_max,
+        2 * settings.tau_max,
+        samples.n_samples(),
+        data.n_rows(),
+    );
+    Err(MethodError::Unusable { method, reason })
+}
+
+/// Variables that no test can say anything about.
+fn constants(data: &SeriesSet) -> Vec<String> {
+    let sentence = |(idx, name): (usize, &String)| match Uninformative::of(data, idx)? {
+        why @ (Uninformative::Unseen | Uninformative::Constant) => {
+            Some(format!("`{name}` {why}: its edges are not learned, and given as 0"))
+        }
+        Uninformative::Few { .. } => None,
+    };
+    data.variables().iter().enumerate().filter_map(sentence).collect()
+}
+
+fn training(data: &SeriesSet) -> TrainingRecord {
+    TrainingRecord { left_out: constants(data), ..TrainingRecord::default() }
+}
+
+fn remarks(data: &SeriesSet, samples: &Samples, settings: &Common) -> Vec<String> {
+    let mut remarks: Vec<String> =
+        constants(data).iter().map(|sentence| format!("warning: {sentence}")).collect();
+    let n_candidates = data.n_variables() * settings.tau_max;
+    if samples.n_samples() <= n_candidates + 2 {
+        remarks.push(format!(
+            "warning: {} samples for {n_candidates} possible parents: tests for which too few samples are left count as independent",
+            samples.n_samples()
+        ));
+    }
+    remarks
+}
+
+/// How many links the graph has, of which kinds.
+fn count_remark(links: &Links) -> String {
+    let (mut lagged, mut directed, mut open, mut conflicts) = (0, 0, 0, 0);
+    for place in links.places() {
+        let (cause, effect) = place;
+        let once = cause.variable < effect;
+        match links[place] {
+            Mark::Forward if cause.lag > 0 => lagged += 1,
+            Mark::Forward => directed += 1,
+            Mark::Open if once => open += 1,
+            Mark::Conflict if once => conflicts += 1,
+            _ => {}
+        }
+    }
+    format!(
+        "links that pass: {lagged} lagged; within a row {directed} with a direction, {open} without, {conflicts} in conflict"
+    )
+}
+
+/// Edges by their largest absolute value over all lags.
+///
+/// With `directed`, a value within a row counts only where the link does not go the other way.
+fn edges(
+    results: &Results,
+    links: &Links,
+    directed: bool,
+) -> Result<Vec<driftgraph_core::fitted::edges::LearnedEdge>, MethodError> {
+    let found = |source: usize, target: usize| {
+        let lags = (1..=links.tau_max()).map(|lag| (Node::new(source, lag), target));
+        let strongest = |places: &mut dyn Iterator<Item = (Node, usize)>| {
+            places
+                .map(|place| results.values[place])
+                .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best })
+        };
+        let linked: Vec<(Node, usize)> =
+            lags.clone().filter(|&place| links[place] == Mark::Forward).collect();
+        let is_lagged = !linked.is_empty();
+        let all_lagged = strongest(&mut lags.clone());
+        let lagged = if is_lagged { strongest(&mut linked.into_iter()) } else { all_lagged };
+        let place = (Node::new(source, 0), target);
+        let way = match links[place] {
+            Mark::None => None,
+            Mark::Forward => Some(Direction::Forward),
+            Mark::Backward => Some(Direction::Backward),
+            Mark::Open | Mark::Conflict => Some(Direction::Either),
+        };
+        let within = results.values[place];
+        let counts = !(directed && way == Some(Direction::Backward));
+        let score = all_lagged.abs().max(if counts { within.abs() } else { 0.0 });
+        PairFound { score, lagged, is_lagged, within, way, units: None }
+    };
+    lagged_edges(links.n_variables(), found)
+}

@@ -1,0 +1,90 @@
+//! Tests of all pairs at all lags given the parents of both ("MCI"): the second phase of PCMCI.
+
+use rayon::prelude::*;
+
+use super::lags::{LagTable, Links, Mark, Node, Results};
+use super::samples::{Samples, Tested};
+
+/// What the tests condition on, and when they count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MomentaryTests<'a> {
+    /// Of each variable, the strongest first.
+    pub(crate) parents: &'a [Vec<Node>],
+    pub(crate) tau_min: usize,
+    pub(crate) tau_max: usize,
+    /// Most parents of the effect.
+    pub(crate) max_conds_py: Option<usize>,
+    /// Most parents of the cause.
+    pub(crate) max_conds_px: Option<usize>,
+    /// Largest p of a link.
+    pub(crate) alpha_level: f64,
+    /// Whether the share of false discoveries is controlled.
+    pub(crate) fdr: bool,
+}
+
+/// Conditions of a test: parents of the effect, then those of the cause, as far back as it.
+pub(crate) fn conditions(cause: Node, of_effect: &[Node], of_cause: &[Node]) -> Vec<Node> {
+    let of_effect = of_effect.iter().copied().filter(|&node| node != cause);
+    of_effect.chain(of_cause.iter().map(|node| node.earlier(cause.lag))).collect()
+}
+
+impl MomentaryTests<'_> {
+    /// All values and p values, and the graph they make.
+    pub(crate) fn run(&self, samples: &Samples) -> (Results, Links) {
+        let n = self.parents.len();
+        let mut results = Results::new(n, self.tau_max);
+        let places: Vec<(Node, usize)> = results
+            .values
+            .places()
+            .filter(|&(cause, effect)| self.is_tested(cause, effect))
+            .collect();
+        let tested: Vec<Tested> =
+            places.par_iter().map(|&(cause, effect)| self.test(samples, cause, effect)).collect();
+        for (&place, tested) in places.iter().zip(&tested) {
+            results.values[place] = tested.value;
+            results.p_values[place] = tested.p.unwrap_or(f64::NAN);
+        }
+        if self.fdr {
+            let lagged: Vec<(Node, usize)> =
+                places.iter().copied().filter(|(cause, _)| cause.lag > 0).collect();
+            results.control_false_discoveries(&lagged);
+        }
+        let links = self.links(&results);
+        results.make_symmetric();
+        (results, links)
+    }
+
+    fn is_tested(&self, cause: Node, effect: usize) -> bool {
+        cause.lag >= self.tau_min && (cause.lag > 0 || cause.variable != effect)
+    }
+
+    fn test(&self, samples: &Samples, cause: Node, effect: usize) -> Tested {
+        let first =
+            |nodes: &'_ [Node], most: Option<usize>| nodes.len().min(most.unwrap_or(usize::MAX));
+        let of_effect = &self.parents[effect];
+        let of_effect = &of_effect[..first(of_effect, self.max_conds_py)];
+        let of_cause = &self.parents[cause.variable];
+        let of_cause = &of_cause[..first(of_cause, self.max_conds_px)];
+        samples.test(cause, Node::new(effect, 0), &conditions(cause, of_effect, of_cause))
+    }
+
+    fn links(&self, results: &Results) -> Links {
+        let mut links = LagTable::filled(self.parents.len(), self.tau_max, Mark::None);
+        let passes = |place| results.p_values[place] <= self.alpha_level;
+        for place in results.values.places() {
+            let (cause, effect) = place;
+            if !self.is_tested(cause, effect) || !passes(place) {
+                continue;
+            }
+            let back = (Node::new(effect, 0), cause.variable);
+            links[place] = match cause.lag {
+                0 if passes(back) => Mark::Open,
+                _ => Mark::Forward,
+            };
+            if cause.lag == 0 && !passes(back) {
+                links[back] = Mark::Backward;
+            }
+        }
+        links
+    }
+}

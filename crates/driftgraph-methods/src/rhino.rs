@@ -1,0 +1,183 @@
+//! Rhino: each row from earlier rows and itself through a sampled graph, with noise that depends on the past.
+//!
+//! Gong and others (2023), "Rhino: deep causal temporal relationship learning with history-dependent noise", ICLR. Golden
+//! numbers of the reference's modules are in `tests/golden`.
+
+mod dual;
+#[cfg(test)]
+mod golden;
+mod graph;
+mod model;
+mod net;
+mod noise;
+mod settings;
+mod spline;
+mod trainer;
+
+use driftgraph_core::fitted::edges::{Direction, LearnedEdge};
+use driftgraph_core::train::progress::{Part, Training};
+use driftgraph_core::train::settings::Setting;
+use driftgraph_core::{SeriesSet, Uninformative};
+use driftgraph_data::record::TrainingRecord;
+
+use crate::lagged_edges::{PairFound, lagged_edges};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::regular::{COUNTS_ROWS, RegularSeries, regular_series};
+use settings::RhinoSettings;
+use trainer::Trainer;
+
+const NAME: &str = "rhino";
+const WITHOUT: &str = "rhino-noinst";
+
+const TAKES: Takes = Takes {
+    several_series: Handling::Full,
+    irregular_times: COUNTS_ROWS,
+    missing_cells: Handling::Instead(
+        "leaves out windows with a missing cell, or holds the last value (`gaps`)",
+    ),
+    prior_edges: false,
+};
+
+/// With edges within a row.
+pub(crate) struct Rhino;
+
+impl Method for Rhino {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Rhino: neural effects of earlier rows and within a row through sampled graphs, with noise that depends on the past"
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        settings::table()
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        settings::presets(true)
+    }
+
+    fn takes(&self) -> Takes {
+        TAKES
+    }
+
+    fn is_fast(&self) -> bool {
+        false
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        learn(task, &task.plan.typed::<RhinoSettings>()?.with_within(true))
+    }
+}
+
+/// Without edges within a row.
+pub(crate) struct RhinoNoInst;
+
+impl Method for RhinoNoInst {
+    fn name(&self) -> &'static str {
+        WITHOUT
+    }
+
+    fn description(&self) -> &'static str {
+        "Rhino without effects within a row: earlier rows alone"
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        settings::table()
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        settings::presets(false)
+    }
+
+    fn takes(&self) -> Takes {
+        TAKES
+    }
+
+    fn is_fast(&self) -> bool {
+        false
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        learn(task, &task.plan.typed::<RhinoSettings>()?.with_within(false))
+    }
+}
+
+fn learn(task: &MethodTask<'_>, settings: &RhinoSettings) -> Result<Learned, MethodError> {
+    let data = task.data;
+    let series = regular_series(data, settings.gaps);
+    let windows = complete_windows(&series, settings.lags);
+    let width = (settings.lags + 1) * data.n_variables();
+    if windows.len() < 2 * width {
+        let reason = format!(
+            "{} rows are complete with {} before them, as `lags` {} asks for; at least 2 must be",
+            windows.len() / width,
+            settings.lags,
+            settings.lags
+        );
+        return Err(MethodError::Unusable { method: settings.name(), reason });
+    }
+    let mut trainer = Trainer::new(&settings.shape(data.n_variables()), settings, &windows);
+    let kept = task.progress.find(&Part::WHOLE.to_string(), &Training::state(&trainer).depends_on);
+    if let Some(state) = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
+        trainer.state = state;
+    }
+    trainer.run(task.progress)?;
+    let mut learned = Learned::edges(edges(&trainer, data)?);
+    learned.training = TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
+    let state = &trainer.state;
+    learned.remarks.push(format!("{} rounds, {} steps in all", state.round, state.n_steps));
+    let constants = (0..data.n_variables()).filter(|&idx| Uninformative::of(data, idx).is_some());
+    for idx in constants {
+        let name = &data.variables()[idx];
+        learned.remarks.push(format!("warning: `{name}` tells nothing: its edges mean nothing"));
+    }
+    Ok(learned)
+}
+
+/// Rows with all their lags, `[window, time, variable]`, the oldest first.
+fn complete_windows(series: &[RegularSeries], lags: usize) -> Vec<f64> {
+    let mut windows = Vec::new();
+    for series in series {
+        for last in lags..series.n_rows() {
+            if series.is_complete(last - lags..last + 1) {
+                (last - lags..=last).for_each(|row| windows.extend_from_slice(series.row(row)));
+            }
+        }
+    }
+    windows
+}
+
+/// Edges by their largest probability over all lags.
+fn edges(trainer: &Trainer<'_>, data: &SeriesSet) -> Result<Vec<LearnedEdge>, MethodError> {
+    let n = data.n_variables();
+    let lags = trainer.settings.lags;
+    let (lagged, within) =
+        (trainer.largest_probability(1..=lags), trainer.largest_probability(0..=0));
+    let mut edges = lagged_edges(n, |source, target| {
+        let (own, back) = (source * n + target, target * n + source);
+        let way = match (within[own] >= 0.5, within[back] >= 0.5) {
+            (true, _) => Some(Direction::Forward),
+            (false, true) => Some(Direction::Backward),
+            (false, false) => None,
+        };
+        PairFound {
+            score: lagged[own].max(within[own]),
+            lagged: lagged[own],
+            is_lagged: lagged[own] >= 0.5,
+            within: within[own],
+            way,
+            units: None,
+        }
+    })?;
+    for edge in &mut edges {
+        let idx = edge.source * n + edge.target;
+        // Its graph says whether, not in which direction of values.
+        edge.sign = None;
+        edge.probability = Some(edge.score);
+        edge.probability_lagged = Some(lagged[idx]);
+        edge.probability_instantaneous = trainer.model.shape.within.then_some(within[idx]);
+    }
+    Ok(edges)
+}

@@ -1,0 +1,308 @@
+//! VARLiNGAM: an autoregression whose innovations are ordered by what is not normal about them.
+//!
+//! Hyvärinen, Zhang, Shimizu and Hoyer (2010), "Estimation of a structural vector autoregression model using
+//! non-Gaussianity", JMLR 11. Golden numbers of the reference (lingam 1.13) are in `tests/golden`.
+
+mod adaptive_lasso;
+mod autoregression;
+#[cfg(test)]
+mod golden;
+mod lars;
+mod order;
+
+use driftgraph_core::fitted::edges::{Direction, LearnedEdge};
+use driftgraph_core::train::settings::{Range, Setting};
+use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, Uninformative};
+use driftgraph_data::record::TrainingRecord;
+use faer::Mat;
+use rayon::prelude::*;
+use serde_json::json;
+
+use crate::lagged_edges::{PairFound, Units, lagged_edges};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::plan::to_object;
+use crate::regular::{COUNTS_ROWS, Gaps, RegularSeries, regular_series};
+use adaptive_lasso::Columns;
+use autoregression::{Autoregression, LaggedRows};
+
+const NAME: &str = "varlingam";
+
+/// An autoregression whose innovations have an order of causes.
+pub(crate) struct VarLingam;
+
+#[rustfmt::skip]
+const SETTINGS: [Setting; 5] = [
+    row("lags", "1", Range::Number { min: 1.0, max: 100.0, above: false }, "lags in rows, or the most that are compared"),
+    row("criterion", "bic", Range::Choice(&["aic", "bic", "hqic", "fpe", "none"]), "chooses the number of lags; with none all are taken"),
+    row("prune", "true", Range::YesNo, "estimate all effects again, with those at zero that the adaptive lasso leaves out"),
+    row("scale_scores", "false", Range::YesNo, "rank by coefficients in deviations of source and target, for variables in different units"),
+    row("gaps", "leave-out", Range::Choice(&["leave-out", "hold"]), "leave out what needs a missing cell, or hold the last value there"),
+];
+
+const fn row(
+    name: &'static str,
+    default: &'static str,
+    range: Range,
+    meaning: &'static str,
+) -> Setting {
+    Setting { name, default, range, meaning, source: "" }
+}
+
+impl Method for VarLingam {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "VARLiNGAM: linear effects of earlier rows and within a row, ordered by what is not normal about the noise"
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        SETTINGS.to_vec()
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        let paper = json!({"lags": 1, "criterion": "none", "prune": false, "gaps": "hold"});
+        vec![
+            Preset {
+                name: NAME,
+                meaning: "the defaults of the reference",
+                settings: to_object(&json!({})),
+            },
+            Preset {
+                name: "varlingam-paper",
+                meaning: "as in the paper: one lag, nothing pruned, missing values held",
+                settings: to_object(&paper),
+            },
+        ]
+    }
+
+    fn takes(&self) -> Takes {
+        Takes {
+            several_series: Handling::Full,
+            irregular_times: COUNTS_ROWS,
+            missing_cells: Handling::Instead(
+                "leaves out the rows that need a missing cell, or holds the last value (`gaps`)",
+            ),
+            prior_edges: false,
+        }
+    }
+
+    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
+        learn(task.data, &task.plan.typed()?)
+    }
+}
+
+/// What chooses the number of lags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Criterion {
+    Aic,
+    Bic,
+    Hqic,
+    Fpe,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+struct VarLingamSettings {
+    lags: usize,
+    criterion: Criterion,
+    prune: bool,
+    scale_scores: bool,
+    gaps: Gaps,
+}
+
+/// What was learned about the variables that vary.
+struct Fitted {
+    /// Lag 0 and on, each `[effect, cause]`.
+    effects: Vec<Mat<f64>>,
+    /// From causes to effects; compared with the reference.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
+    order: Vec<usize>,
+    remarks: Vec<String>,
+}
+
+fn learn(data: &SeriesSet, settings: &VarLingamSettings) -> Result<Learned, MethodError> {
+    let varying: Vec<usize> =
+        (0..data.n_variables()).filter(|&idx| left_out(data, idx).is_none()).collect();
+    let sentences: Vec<String> = (data.variables().iter().enumerate())
+        .filter_map(|(idx, name)| Some((name, left_out(data, idx)?)))
+        .map(|(name, why)| format!("`{name}` {why}: its edges are not learned, and given as 0"))
+        .collect();
+    if varying.is_empty() {
+        let reason = "no variable varies".to_owned();
+        return Err(MethodError::Unusable { method: NAME, reason });
+    }
+    let chosen = with_variables(data, &varying)?;
+    let fitted = fit(&regular_series(&chosen, settings.gaps), &chosen, settings)?;
+    let mut learned = Learned::edges(edges(data, &varying, &fitted.effects, settings)?);
+    learned.remarks = sentences.iter().map(|sentence| format!("warning: {sentence}")).collect();
+    learned.remarks.extend(fitted.remarks);
+    learned.training = TrainingRecord { left_out: sentences, ..TrainingRecord::default() };
+    Ok(learned)
+}
+
+/// Why a variable takes no part.
+fn left_out(data: &SeriesSet, idx: usize) -> Option<Uninformative> {
+    // One that is seen rarely would leave hardly a row that is complete.
+    Uninformative::of(data, idx)
+}
+
+/// The same series with some of the variables.
+fn with_variables(data: &SeriesSet, chosen: &[usize]) -> Result<SeriesSet, MethodError> {
+    let names = chosen.iter().map(|&idx| data.variables()[idx].clone()).collect();
+    let series = data.series().iter().map(|series| {
+        let rows = (0..series.n_observations()).map(|row| series.row(row));
+        let values = rows.flat_map(|row| chosen.iter().map(|&idx| row[idx])).collect();
+        ObservedSeries::new(series.name(), chosen.len(), series.times().to_vec(), values)
+    });
+    Ok(SeriesSet::new(names, series.collect::<Result<_, _>>()?)?)
+}
+
+/// All steps: lags, autoregression, order, effects within a row, effects of earlier rows.
+fn fit(
+    series: &[RegularSeries],
+    data: &SeriesSet,
+    settings: &VarLingamSettings,
+) -> Result<Fitted, MethodError> {
+    let d = data.n_variables();
+    let mut remarks = Vec::new();
+    let rows = chosen_lags(series, d, settings)?;
+    if settings.criterion != Criterion::None && settings.lags > 1 {
+        remarks.push(format!("chose {} of up to {} lags", rows.lags, settings.lags));
+    }
+    let past = Autoregression::fit(&rows)?;
+    if past.penalty.is_some() {
+        remarks.push(format!(
+            "warning: {} rows for {} coefficients each: the past was fitted by ridge regression instead of least squares",
+            rows.n_rows(),
+            rows.lags * d
+        ));
+    }
+    let order = order::causal_order(&past.residuals);
+    let within = effects_within(&Columns::new(&past.residuals), &order)?;
+    let identity_less = Mat::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) - within[(i, j)]);
+    let mut effects = vec![within];
+    effects.extend(past.coefficients.iter().map(|lag| &identity_less * lag));
+    let n_needed = d - 1 + rows.lags * d + 2;
+    if settings.prune && rows.n_rows() < n_needed {
+        remarks.push(format!(
+            "warning: {} rows are too few to prune, {n_needed} are needed: no effect of an earlier row was set to zero",
+            rows.n_rows()
+        ));
+    } else if settings.prune {
+        effects = pruned(&Columns::new(&rows.table), &order, rows.lags)?;
+    }
+    Ok(Fitted { effects, order, remarks })
+}
+
+/// Complete rows with the number of lags that the criterion prefers.
+fn chosen_lags(
+    series: &[RegularSeries],
+    d: usize,
+    settings: &VarLingamSettings,
+) -> Result<LaggedRows, MethodError> {
+    let first = if settings.criterion == Criterion::None { settings.lags } else { 1 };
+    let smallest = LaggedRows::new(series, d, first);
+    // The innovation with most predecessors needs a row more than an intercept and all of these.
+    let needed = (d + 1).max(3);
+    if smallest.n_rows() < needed {
+        let reason = format!(
+            "{} rows are complete with {first} before them, and {d} variables need at least {needed}; \
+             leave out variables, or fill holes with `gaps` hold",
+            smallest.n_rows()
+        );
+        return Err(MethodError::Unusable { method: NAME, reason });
+    }
+    let mut best = (smallest, f64::INFINITY);
+    for lags in first..=settings.lags {
+        let rows = LaggedRows::new(series, d, lags);
+        if rows.n_rows() <= lags * d || rows.n_rows() < needed {
+            break;
+        }
+        let value = Autoregression::fit(&rows)?.criterion(settings.criterion);
+        if let Some(value) = value.filter(|value| *value < best.1) {
+            best = (rows, value);
+        }
+    }
+    Ok(best.0)
+}
+
+/// Effects within a row, `[effect, cause]`, each of predecessors in the order.
+fn effects_within(innovations: &Columns, order: &[usize]) -> Result<Mat<f64>, MethodError> {
+    let d = order.len();
+    let found: Vec<Vec<f64>> = (0..d)
+        .into_par_iter()
+        .map(|place| {
+            let lasso = innovations.adaptive_lasso(&order[..place], order[place])?;
+            Ok(lasso.coefficients)
+        })
+        .collect::<Result<_, MethodError>>()?;
+    let mut within = Mat::zeros(d, d);
+    for (place, coefficients) in found.iter().enumerate() {
+        for (&cause, &coefficient) in order.iter().zip(coefficients) {
+            within[(order[place], cause)] = coefficient;
+        }
+    }
+    Ok(within)
+}
+
+/// All effects from one adaptive lasso per variable: predecessors at the present row, everything at earlier ones.
+fn pruned(columns: &Columns, order: &[usize], lags: usize) -> Result<Vec<Mat<f64>>, MethodError> {
+    let d = order.len();
+    let found: Vec<(Vec<usize>, Vec<f64>)> = (0..d)
+        .into_par_iter()
+        .map(|place| {
+            let mut predictors = order[..place].to_vec();
+            predictors.extend(d..d * (lags + 1));
+            let lasso = columns.adaptive_lasso(&predictors, order[place])?;
+            Ok((predictors, lasso.coefficients))
+        })
+        .collect::<Result<_, MethodError>>()?;
+    let mut effects = vec![Mat::zeros(d, d); lags + 1];
+    for (place, (predictors, coefficients)) in found.iter().enumerate() {
+        for (&column, &coefficient) in predictors.iter().zip(coefficients) {
+            effects[column / d][(order[place], column % d)] = coefficient;
+        }
+    }
+    Ok(effects)
+}
+
+/// Edges by their largest absolute coefficient over all lags.
+fn edges(
+    data: &SeriesSet,
+    varying: &[usize],
+    effects: &[Mat<f64>],
+    settings: &VarLingamSettings,
+) -> Result<Vec<LearnedEdge>, MethodError> {
+    let scales = Standardizer::fit(data).scales().to_vec();
+    let place = |variable: usize| varying.iter().position(|&idx| idx == variable);
+    lagged_edges(data.n_variables(), |source, target| {
+        let (Some(cause), Some(effect)) = (place(source), place(target)) else {
+            return PairFound::default();
+        };
+        let strongest = effects[1..]
+            .iter()
+            .map(|lag| lag[(effect, cause)])
+            .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best });
+        let within = effects[0][(effect, cause)];
+        let way = match (within, effects[0][(cause, effect)]) {
+            (0.0, 0.0) => None,
+            (0.0, _) => Some(Direction::Backward),
+            _ => Some(Direction::Forward),
+        };
+        let strength = scales[source] / scales[target];
+        let score =
+            strongest.abs().max(within.abs()) * if settings.scale_scores { strength } else { 1.0 };
+        let units = Units { effect: 1.0, strength };
+        PairFound {
+            score,
+            lagged: strongest,
+            is_lagged: strongest != 0.0,
+            within,
+            way,
+            units: Some(units),
+        }
+    })
+}
