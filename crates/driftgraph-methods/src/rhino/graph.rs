@@ -35,8 +35,8 @@ impl GraphLaw {
         let n_pairs = n_variables * (n_variables - 1) / 2;
         let n_lagged = lags * n_variables * n_variables;
         // A table has no empty parameters: one variable alone has a pair that nobody uses.
-        let pair_logits = table.add("var_dist_A.logits", (3, n_pairs.max(1)), Init::Constant(0.0));
-        let lag_logits = table.add("var_dist_A.logits_lag", (2, n_lagged), Init::Constant(0.0));
+        let pair_logits = table.add("var_dist_A.logits", [3, n_pairs.max(1)], Init::Constant(0.0));
+        let lag_logits = table.add("var_dist_A.logits_lag", [2, n_lagged], Init::Constant(0.0));
         Self { n_variables, lags, within, pair_logits, lag_logits, temperature: 0.25 }
     }
 

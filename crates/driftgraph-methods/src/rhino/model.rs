@@ -52,7 +52,7 @@ impl MessagePassing {
         sizes: &Sizes<'_>,
     ) -> Self {
         let (d, q) = (shape.n_variables, sizes.embedding);
-        let shape_of = ((shape.lags + 1) * d, q);
+        let shape_of = [(shape.lags + 1) * d, q];
         let embeddings = table.add(format!("{name}.embeddings"), shape_of, Init::Normal(0.01));
         Self {
             n_variables: d,
@@ -230,7 +230,7 @@ impl Model {
         let mut table = ParameterTable::default();
         let (d, lags) = (shape.n_variables, shape.lags);
         let graph = GraphLaw::new(&mut table, [d, lags], shape.within);
-        let weights = table.add("ICGNN.W", ((lags + 1) * d, d), Init::Constant(0.0));
+        let weights = table.add("ICGNN.W", [(lags + 1) * d, d], Init::Constant(0.0));
         let sizes = Sizes {
             embedding: shape.embedding,
             hidden: &shape.hidden,

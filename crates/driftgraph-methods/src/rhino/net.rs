@@ -153,8 +153,8 @@ impl Net {
 impl Norm {
     fn new(table: &mut ParameterTable, name: &str, width: usize) -> Self {
         Self {
-            scale: table.add(format!("{name}.weight"), (1, width), Init::Constant(1.0)),
-            shift: table.add(format!("{name}.bias"), (1, width), Init::Constant(0.0)),
+            scale: table.add(format!("{name}.weight"), [1, width], Init::Constant(1.0)),
+            shift: table.add(format!("{name}.bias"), [1, width], Init::Constant(0.0)),
         }
     }
 

@@ -45,7 +45,7 @@ impl Noise {
     pub(super) fn new(table: &mut ParameterTable, shape: &Shape) -> Self {
         let (d, name) = (shape.n_variables, "likelihoods.continuous");
         let Some(order) = shape.order else {
-            let log_scale = table.add(format!("{name}.logscale_base"), (1, d), Init::Constant(0.0));
+            let log_scale = table.add(format!("{name}.logscale_base"), [1, d], Init::Constant(0.0));
             return Self::Normal { log_scale };
         };
         let sizes = Sizes {
@@ -57,13 +57,13 @@ impl Noise {
             shift: 1,
         };
         let past = MessagePassing::new(table, &format!("{name}.hypernet"), shape, &sizes);
-        let scale = table.add(format!("{name}.hypernet.init_scale"), (1, 1), Init::Constant(0.001));
+        let scale = table.add(format!("{name}.hypernet.init_scale"), [1, 1], Init::Constant(0.001));
         let mut affine = |place: usize| {
             // Two of them make the noise wide at first.
             [("a", 1.0), ("b", 0.0)].map(|(letter, value)| {
                 table.add(
                     format!("{name}.transform.{place}.{letter}"),
-                    (1, d),
+                    [1, d],
                     Init::Constant(value),
                 )
             })
