@@ -46,28 +46,35 @@ pub(crate) fn remark(data: &SeriesSet, edges: &[LearnedEdge]) -> Option<String> 
     let all = steps(&levels);
     let by_series = data.n_series() >= SeriesSet::MIN_HELD_OUT_WHOLE;
     let [first, second] = halves(&all, data.n_series(), by_series).map(|half| Half::new(&half, d));
-    let (first, second) = (first?, second?);
+    let seen = lone_edges(&asked, [&first?, &second?]);
+    let text = |&(source, target): &(usize, usize)| {
+        format!("`{} -> {}`", data.variables()[source], data.variables()[target])
+    };
+    let seen = seen.map(|edges| edges.iter().map(text).collect::<Vec<_>>());
+    sentence(&seen, if by_series { "series" } else { "rows" })
+}
+
+/// Edges that one of the halves shows and the other does not, for each half.
+fn lone_edges(asked: &[&LearnedEdge], [first, second]: [&Half; 2]) -> [Vec<(usize, usize)>; 2] {
     let clear = CLEAR + CLEAR_PER_DECADE * (asked.len() as f64).log10();
+    let is_lone = |own: &Slope, other: &Slope| {
+        own.ratio().abs() > SEEN && own.value.signum() * other.ratio() < UNSEEN
+    };
     let mut seen = [Vec::new(), Vec::new()];
     for edge in asked {
-        let (a, b) =
-            (first.slope(edge.source, edge.target), second.slope(edge.source, edge.target));
+        let ends = (edge.source, edge.target);
+        let (a, b) = (first.slope(ends.0, ends.1), second.slope(ends.0, ends.1));
         let gap = (a.value - b.value) / a.error.hypot(b.error);
         if gap.abs() < clear {
             continue;
         }
-        let is_lone = |own: &Slope, other: &Slope| {
-            own.ratio().abs() > SEEN && own.value.signum() * other.ratio() < UNSEEN
-        };
-        let name = |idx: usize| data.variables()[idx].as_str();
-        let text = format!("`{} -> {}`", name(edge.source), name(edge.target));
         if is_lone(&a, &b) {
-            seen[0].push(text);
+            seen[0].push(ends);
         } else if is_lone(&b, &a) {
-            seen[1].push(text);
+            seen[1].push(ends);
         }
     }
-    sentence(&seen, if by_series { "series" } else { "rows" })
+    seen
 }
 
 /// Steps of either half: whole series in file order, or the rows of each series up to its middle.

@@ -61,17 +61,25 @@ pub(crate) async fn receive(
         // The latest list counts.
         let _ = tokio::fs::remove_dir_all(&place).await;
     }
-    tokio::fs::create_dir_all(&place).await.map_err(|error| Refusal::unusable(&error))?;
-    let (file, _) = free_name(&place, &name);
-    let result = match write(&file, body, limit).await {
-        Ok(true) => return Ok(upload),
-        Ok(false) => too_large(),
-        Err(error) => Refusal::unusable(&error),
-    };
-    let _ = tokio::fs::remove_file(&file).await;
-    // Only where nothing else is in it.
-    let _ = tokio::fs::remove_dir(&folder).await;
-    Err(result)
+    match keep(&place, &name, body, limit).await {
+        Ok(true) => Ok(upload),
+        result => {
+            // Only where nothing else is in it.
+            let _ = tokio::fs::remove_dir(&folder).await;
+            Err(result.err().map_or_else(too_large, |error| Refusal::unusable(&error)))
+        }
+    }
+}
+
+/// Writes a file under a free name; false, and no file, where it is too large.
+async fn keep(place: &Path, name: &str, body: Body, limit: u64) -> std::io::Result<bool> {
+    tokio::fs::create_dir_all(place).await?;
+    let (file, _) = free_name(place, name);
+    let result = write(&file, body, limit).await;
+    if !matches!(result, Ok(true)) {
+        let _ = tokio::fs::remove_file(&file).await;
+    }
+    result
 }
 
 /// The list of known edges that belongs to uploaded tables.

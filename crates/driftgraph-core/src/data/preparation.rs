@@ -332,7 +332,8 @@ mod tests {
         assert!(left(&transform, &data, 1) < 1e-6);
         // Beyond the data the line and the season go on.
         let later = transform.back(0, 1972.0, 0.0) - transform.back(0, 1912.0, 0.0);
-        assert!((later - 0.5 * 60.0).abs() < 1e-6, "{later}");
+        // A billionth of all squares is 7e-8 of those of the line, which the slope is too small by.
+        assert!((later - 0.5 * 60.0).abs() < 5e-6, "{later}");
         let season = Preparation { season: Some(12), ..Preparation::default() };
         assert!(left(&fitted(&season, &data), &data, 0) > 10.0);
     }
