@@ -187,6 +187,19 @@ impl SeriesSet {
             .filter(|value| !value.is_nan())
     }
 
+    /// The same series with some of the variables, in this order.
+    pub(crate) fn with_variables(&self, kept: &[usize]) -> Result<Self, CoreError> {
+        let names = kept.iter().map(|&idx| self.variables[idx].clone()).collect();
+        let series = (self.series.iter())
+            .map(|one| {
+                let rows = 0..one.n_observations();
+                let values = rows.flat_map(|row| kept.iter().map(move |&idx| one.row(row)[idx]));
+                ObservedSeries::new(one.name(), kept.len(), one.times().to_vec(), values.collect())
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        Self::new(names, series)
+    }
+
     /// The same variables with only the chosen series, in the given order.
     pub fn subset(&self, series_idx: &[usize]) -> Result<Self, CoreError> {
         let series = series_idx.iter().map(|&idx| self.series[idx].clone()).collect();

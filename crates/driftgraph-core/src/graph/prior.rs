@@ -93,16 +93,25 @@ impl EdgePrior {
         }
     }
 
-    /// The same knowledge with variables in another order: variable `k` of the new is `order[k]` of this.
+    /// What is known of some variables, in an order: variable `k` of the new is `order[k]` of this.
     #[must_use]
     pub fn reordered(&self, order: &[usize]) -> Self {
-        let n = self.n_variables;
-        let place = |idx: usize| order[idx / n] * n + order[idx % n];
+        let n = order.len();
+        let place = |idx: usize| order[idx / n] * self.n_variables + order[idx % n];
         Self {
             n_variables: n,
             log_odds: (0..n * n).map(|idx| self.log_odds[place(idx)]).collect(),
             rules: (0..n * n).map(|idx| self.rules[place(idx)]).collect(),
         }
+    }
+
+    /// Variables that an edge may be learned of, or that are known to have one.
+    pub(crate) fn variables_with_edges(&self) -> Vec<usize> {
+        let n = self.n_variables;
+        let open = |idx: usize| self.rules[idx] != EdgeRule::Forbidden;
+        let has_edge =
+            |&own: &usize| (0..n).any(|other| open(own * n + other) || open(other * n + own));
+        (0..n).filter(has_edge).collect()
     }
 
     /// Forbids every edge from a variable to itself.

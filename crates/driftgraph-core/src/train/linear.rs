@@ -50,6 +50,10 @@ pub struct LinearTask {
     learn_noise: bool,
     seed: u64,
     max_steps: Option<u64>,
+    /// The user's numbers of the variables that are fitted: those without any edge are no part of the process.
+    kept: Vec<usize>,
+    /// Number of all variables.
+    n_user: usize,
 }
 
 /// Where a linear fit begins: the smoother's scales, and what is known of the noise.
@@ -117,11 +121,24 @@ impl LinearTask {
     ) -> Result<Self, CoreError> {
         let LinearStart { data, step_size, smoother, learn_noise } = start;
         let chosen = settings.get();
-        let grid = LinearGrid::new(data, step_size, &smoother.increment_scales)?;
-        let pools = EdgePools::new(chosen.density, &knowledge.reordered(grid.variables()));
+        let n_user = data.n_variables();
+        let mut kept = knowledge.variables_with_edges();
+        let laid_out = |kept: &[usize]| {
+            let scales: Vec<f64> = kept.iter().map(|&idx| smoother.increment_scales[idx]).collect();
+            LinearGrid::new(&data.with_variables(kept)?, step_size, &scales)
+        };
+        // Where nothing is left to fit, all of it is, so that there is a process to ask.
+        let grid = if let Ok(grid) = laid_out(&kept) {
+            grid
+        } else {
+            kept = (0..n_user).collect();
+            laid_out(&kept)?
+        };
+        let order: Vec<usize> = grid.variables().iter().map(|&idx| kept[idx]).collect();
+        let pools = EdgePools::new(chosen.density, &knowledge.reordered(&order));
         let d = grid.n_variables();
         let of =
-            |value: &dyn Fn(usize) -> f64| grid.variables().iter().map(|&idx| value(idx)).collect();
+            |value: &dyn Fn(usize) -> f64| order.iter().map(|&idx| value(idx)).collect::<Vec<_>>();
         let min_variance = chosen.min_scale * chosen.min_scale;
         let relative = |idx: usize| {
             let scale = smoother.increment_scales[idx];
@@ -135,12 +152,23 @@ impl LinearTask {
             initial_variances: vec![1.0; d],
         };
         let (seed, max_steps) = (chosen.seed, chosen.max_steps);
-        Ok(Self { grid, pools, start, learn_noise, seed, max_steps })
+        Ok(Self { grid, pools, start, learn_noise, seed, max_steps, kept, n_user })
     }
 
     /// The grids, with variables and series in their own order.
     pub fn grid(&self) -> &LinearGrid {
         &self.grid
+    }
+
+    /// A matrix `[source, target]` over all variables, from one over those of the grid.
+    fn to_user(&self, matrix: &[f64], absent: f64) -> Vec<f64> {
+        let mut out = vec![absent; self.n_user * self.n_user];
+        let own = self.grid.to_user(matrix);
+        for (at, value) in own.into_iter().enumerate() {
+            let (source, target) = (at / self.kept.len(), at % self.kept.len());
+            out[self.kept[source] * self.n_user + self.kept[target]] = value;
+        }
+        out
     }
 
     /// Fits from the start or from a state that was kept; `None` where not even the first smoothing can be computed.
@@ -303,8 +331,7 @@ impl Training for Running<'_> {
 
     fn edge_scores(&self) -> EdgeScores {
         let edges = LinearEdges::new(self.task, self.state);
-        EdgeScores::from_matrix(self.task.grid.n_variables(), edges.log_odds)
-            .expect("log-odds are numbers")
+        EdgeScores::from_matrix(self.task.n_user, edges.log_odds).expect("log-odds are numbers")
     }
 
     fn state(&self) -> Kept {
@@ -312,8 +339,10 @@ impl Training for Running<'_> {
     }
 }
 
-/// A linear fit in the units of a bridge model, variables in the user's order; matrices `[source, target]`.
+/// A linear fit in the units of a bridge model, in its own order of variables; matrices `[source, target]`.
 pub(crate) struct LinearValues {
+    /// The user's number of each variable.
+    pub(crate) variables: Vec<usize>,
     pub(crate) logits: Vec<f64>,
     pub(crate) means: Vec<f64>,
     pub(crate) deviations: Vec<f64>,
@@ -323,7 +352,6 @@ pub(crate) struct LinearValues {
     pub(crate) log_noise: Vec<f64>,
     pub(crate) initial_means: Vec<f64>,
     pub(crate) initial_log_deviations: Vec<f64>,
-    pub(crate) paths: LocalValues,
 }
 
 /// What is left of a linear fit when its grids are gone.
@@ -356,19 +384,17 @@ impl LinearFit<'_> {
         self.state.ascent.round + self.state.chains.first().map_or(0, |chain| chain.sweep)
     }
 
-    /// Everything a bridge model on this layout needs to know; `unit_variance` is that of its noise law at scale 1.
-    pub(crate) fn values(&self, layout: &BridgeLayout, unit_variance: f64) -> LinearValues {
+    /// Everything a bridge model needs to know; `unit_variance` is that of its noise law at scale 1.
+    pub(crate) fn values(&self, unit_variance: f64) -> LinearValues {
         let grid = &self.task.grid;
         let AscentState { dynamics, effects, .. } = &self.state.ascent;
         let d = grid.n_variables();
         let matrix = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
-            let own: Vec<f64> = (0..d * d).map(|at| of(at % d * (d + 1) + at / d)).collect();
-            grid.to_user(&own)
+            (0..d * d).map(|at| of(at % d * (d + 1) + at / d)).collect()
         };
-        let row = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
-            grid.row_to_user(&(0..d).map(of).collect::<Vec<f64>>())
-        };
+        let row = |of: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..d).map(of).collect() };
         LinearValues {
+            variables: grid.variables().iter().map(|&idx| self.task.kept[idx]).collect(),
             // A fixed gate's logit is not read; it must only be a number.
             logits: matrix(&|idx| effects.log_odds[idx].clamp(-1e3, 1e3)),
             means: matrix(&|idx| effects.means[idx]),
@@ -379,41 +405,44 @@ impl LinearFit<'_> {
             log_noise: row(&|idx| 0.5 * ln(dynamics.noise[idx] / unit_variance)),
             initial_means: row(&|idx| dynamics.initial_means[idx]),
             initial_log_deviations: row(&|idx| 0.5 * ln(dynamics.initial_variances[idx])),
-            paths: self.path_values(layout),
         }
     }
 
-    /// The smoothed paths as a bridge posterior's parameters.
-    fn path_values(&self, layout: &BridgeLayout) -> LocalValues {
+    /// Puts the smoothed paths into those of a bridge posterior on the user's layout.
+    ///
+    /// Points that only other variables were seen at keep what they have.
+    pub(crate) fn place_paths(&self, layout: &BridgeLayout, values: &mut LocalValues) {
         /// Correlations beyond this are 1 to the bridge.
         const LARGEST: f64 = 1.0 - 1e-9;
-        let (grid, d) = (&self.task.grid, layout.n_variables());
-        let mut values = LocalValues::default();
-        values.reset(layout.n_points(), layout.n_spreads(), d);
+        let (grid, n, d) = (&self.task.grid, layout.n_variables(), self.task.grid.n_variables());
         for own in grid.layout().series() {
             let user = grid.series_of(own);
             let Some(rows) = layout.series().iter().find(|rows| rows.series_idx == user) else {
                 continue;
             };
-            for point in 0..own.n_points {
-                let (from, to) = ((own.first_point + point) * d, (rows.first_point + point) * d);
+            let (times, all) = (grid.layout().times(own), layout.times(rows));
+            for (point, time) in times.iter().enumerate() {
+                let Ok(to) = all.binary_search_by(|other| other.total_cmp(time)) else { continue };
+                let from = (own.first_point + point) * d;
                 let spread = (own.first_spread + point) * d;
-                let to_spread = (rows.first_spread + point) * d;
+                let next = times.get(point + 1);
+                let next_is_next = next.is_some_and(|next| all.get(to + 1) == Some(next));
                 for (idx, &variable) in grid.variables().iter().enumerate() {
+                    let variable = self.task.kept[variable];
+                    let at = (rows.first_spread + to) * n + variable;
                     let variance = self.paths.variances[spread + idx].max(f64::MIN_POSITIVE);
-                    values.means[to + variable] = self.paths.means[from + idx];
-                    values.log_deviations[to_spread + variable] = 0.5 * ln(variance);
-                    if point + 1 < own.n_points {
+                    values.means[(rows.first_point + to) * n + variable] =
+                        self.paths.means[from + idx];
+                    values.log_deviations[at] = 0.5 * ln(variance);
+                    if next_is_next {
                         let next = self.paths.variances[spread + d + idx].max(f64::MIN_POSITIVE);
                         let shared = self.paths.neighbours[spread + idx];
                         let correlation = shared / (variance * next).sqrt();
-                        values.correlations[to_spread + variable] =
-                            libm::atanh(correlation.clamp(-LARGEST, LARGEST));
+                        values.correlations[at] = libm::atanh(correlation.clamp(-LARGEST, LARGEST));
                     }
                 }
             }
         }
-        values
     }
 
     /// What was learned of the edges, in the user's order.
@@ -421,9 +450,13 @@ impl LinearFit<'_> {
         LinearEdges::new(self.task, &self.state)
     }
 
-    /// The adequacy, variables in the user's order.
+    /// The adequacy, variables in the user's order; nothing is said of those that were not fitted.
     pub fn user_adequacy(&self) -> Adequacy {
-        let order = self.task.grid.own_numbers();
-        self.adequacy.reordered(&order)
+        let own = self.adequacy.reordered(&self.task.grid.own_numbers());
+        let mut all = Adequacy { n_rows: own.n_rows, ..Adequacy::unknown(self.task.n_user) };
+        for (idx, &user) in self.task.kept.iter().enumerate() {
+            (all.shares[user], all.clustering[user]) = (own.shares[idx], own.clustering[idx]);
+        }
+        all
     }
 }

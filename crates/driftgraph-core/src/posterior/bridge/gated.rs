@@ -123,14 +123,20 @@ impl GatedMatrix {
         }
     }
 
-    /// Sets gates, effects and slabs to a known posterior; numbers `[source, target]`.
-    pub(crate) fn set(&self, parameters: &mut [f64], values: &GatedValues<'_>) {
-        self.edge_logits.of_mut(parameters).copy_from_slice(values.logits);
-        self.means.of_mut(parameters).copy_from_slice(values.means);
-        for (out, deviation) in
-            self.log_deviations.of_mut(parameters).iter_mut().zip(values.deviations)
-        {
-            *out = ln(deviation.max(LEAST_DEVIATION));
+    /// Sets gates, effects and slabs to a known posterior of some variables, whose numbers here are given.
+    pub(crate) fn set(
+        &self,
+        parameters: &mut [f64],
+        values: &GatedValues<'_>,
+        variables: &[usize],
+    ) {
+        let (n, d) = (self.edge_logits.cols, variables.len());
+        for at in 0..d * d {
+            let idx = variables[at / d] * n + variables[at % d];
+            self.edge_logits.of_mut(parameters)[idx] = values.logits[at];
+            self.means.of_mut(parameters)[idx] = values.means[at];
+            self.log_deviations.of_mut(parameters)[idx] =
+                ln(values.deviations[at].max(LEAST_DEVIATION));
         }
         for (out, slab) in self.log_slabs.of_mut(parameters).iter_mut().zip(values.slabs) {
             *out = ln(slab);

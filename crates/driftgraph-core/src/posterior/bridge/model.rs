@@ -77,6 +77,8 @@ impl<R> Workspace<R> {
 /// A linear process in the model's units: increment scales and standardised values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownLinear<'a> {
+    /// The model's number of each variable of the process; others are left as they are.
+    pub(crate) variables: &'a [usize],
     /// Effects on the drift.
     pub(crate) lagged: GatedValues<'a>,
     /// Offsets of the drift.
@@ -193,7 +195,7 @@ impl BridgeModel {
 
     /// Sets everything but the parts to a linear process that is known.
     pub(crate) fn set_linear(&self, parameters: &mut [f64], process: &KnownLinear<'_>) {
-        self.lagged.set(parameters, &process.lagged);
+        self.lagged.set(parameters, &process.lagged, process.variables);
         for (slot, values) in [
             (self.offsets, process.offsets),
             (self.log_diffusions, process.log_diffusions),
@@ -201,7 +203,9 @@ impl BridgeModel {
             (self.initial_means, process.initial_means),
             (self.initial_log_deviations, process.initial_log_deviations),
         ] {
-            slot.of_mut(parameters).copy_from_slice(values);
+            for (&variable, value) in process.variables.iter().zip(values) {
+                slot.of_mut(parameters)[variable] = *value;
+            }
         }
     }
 

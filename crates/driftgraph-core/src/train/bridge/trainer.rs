@@ -190,11 +190,12 @@ impl BridgeTrainer {
     ///
     /// Gates are held back to where they can still be moved, if training is to go on from there.
     pub(crate) fn start_from(&mut self, fit: &LinearFit<'_>, will_train: bool) {
-        let values = fit.values(&self.layout, self.model.structure().noise.unit_variance());
+        let values = fit.values(self.model.structure().noise.unit_variance());
         let limit = if will_train { MOVABLE_LOGIT } else { f64::INFINITY };
         let logits: Vec<f64> =
             values.logits.iter().map(|logit| logit.clamp(-limit, limit)).collect();
         let known = KnownLinear {
+            variables: &values.variables,
             lagged: GatedValues {
                 logits: &logits,
                 means: &values.means,
@@ -208,7 +209,7 @@ impl BridgeTrainer {
             initial_log_deviations: &values.initial_log_deviations,
         };
         self.model.set_linear(&mut self.state.parameters, &known);
-        self.state.paths = values.paths;
+        fit.place_paths(&self.layout, &mut self.state.paths);
         if !will_train {
             self.state.step = fit.n_steps();
             self.state.last_elbo = Some(fit.state.ascent.bound);

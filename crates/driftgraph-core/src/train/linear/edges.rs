@@ -51,15 +51,15 @@ impl LinearEdges {
             edge
         };
         let all: Vec<Entry> = (0..d * d).map(|at| entry(at / d, at % d)).collect();
-        let column = |of: fn(&Entry) -> f64| -> Vec<f64> {
-            task.grid.to_user(&all.iter().map(of).collect::<Vec<f64>>())
+        let column = |of: fn(&Entry) -> f64, absent: f64| -> Vec<f64> {
+            task.to_user(&all.iter().map(of).collect::<Vec<f64>>(), absent)
         };
         Self {
-            log_odds: column(|edge| edge.log_odds),
-            probabilities: column(|edge| edge.probability),
-            effects: column(|edge| edge.effect),
-            deviations: column(|edge| edge.deviation),
-            disagreement: column(|edge| edge.disagreement),
+            log_odds: column(|edge| edge.log_odds, f64::NEG_INFINITY),
+            probabilities: column(|edge| edge.probability, 0.0),
+            effects: column(|edge| edge.effect, 0.0),
+            deviations: column(|edge| edge.deviation, 0.0),
+            disagreement: column(|edge| edge.disagreement, 0.0),
         }
     }
 }

@@ -68,6 +68,9 @@ impl Spectrum {
     /// From whichever of F F' and F' F is smaller; `None` where the features are all 0.
     fn new(features: &Features, targets: &[f64], n_targets: usize) -> Option<Self> {
         let (n, p) = (targets.len() / n_targets, features.n_columns);
+        if n == 0 || p == 0 {
+            return None;
+        }
         let matrix = View::new(&features.values, n, p);
         let by_rows = n < p;
         let size = n.min(p);
