@@ -236,6 +236,7 @@ fn weak_evidence_is_said_in_words() {
     let training = shown.training.as_mut().unwrap();
     (training.converged, training.n_members) = (Some(true), 1);
     shown.data.n_rows = 5000;
+    shown.data.warnings.clear();
     assert!(!sections(&shown).contains("Read with care"));
 }
 
