@@ -49,7 +49,7 @@ def test_some_series_of_a_data_set_are_a_data_set(many: Dataset) -> None:
 
 #: Checks of scikit-learn that apply to a method for series without targets: manners, not predictions.
 MANNERS = {
-    "check_do_not_raise_errors_in_init_or_set_param",
+    "check_do_not_raise_errors_in_init_or_set_params",
     "check_estimator_cloneable",
     "check_estimator_repr",
     "check_estimator_tags_renamed",
@@ -65,7 +65,7 @@ MANNERS = {
 #: Those that fit hand labels over as the second argument, which here are times: they are ignored for these.
 FITTING = {
     "check_dict_unchanged",
-    "check_dont_overwrite_attributes",
+    "check_dont_overwrite_parameters",
     "check_estimators_fit_returns_self",
     "check_estimators_overwrite_params",
     "check_estimators_pickle",
