@@ -10,8 +10,7 @@ use crate::shell::{files_below, root, say};
 pub(crate) fn check() -> anyhow::Result<()> {
     let mut problems = Vec::new();
     let mut n_files = 0;
-    for source in ["driftgraph-core", "driftgraph-systems", "driftgraph-methods", "driftgraph-run"]
-    {
+    for source in ["driftgraph-core", "driftgraph-systems", "driftgraph-run"] {
         for path in files_below(&root().join("crates").join(source).join("src"), "rs")? {
             n_files += 1;
             for name in functions_with_tuples(&fs::read_to_string(&path)?) {

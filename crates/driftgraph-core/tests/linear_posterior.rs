@@ -271,7 +271,7 @@ fn probabilities_of_a_chain_are_those_of_all_graphs_written_out() {
     // Scales are drawn too: the chain's own mean of the enumeration at its scales is what it must agree with.
     let mut chain =
         Chain::new(&pools, PathSource::Known(&paths.sums), rules(8_500, 0), ascent.state());
-    let mut expected = vec![0.0; 9];
+    let mut expected = [0.0; 9];
     let mut n = 0.0;
     while !chain.is_done() {
         chain.sweep().unwrap();

@@ -242,7 +242,6 @@ mod tests {
                     warned(seed, (n_series, n_rows, d), |_, _, x, e| ring(memory, coupling, x, e))
                 });
                 let what = format!("{n_series} x {n_rows} x {d}, memory {memory}");
-                println!("{what}: {found} of {N}");
                 // One table in a hundred.
                 assert!(found <= 3, "{what}: {found} of {N}");
             }
@@ -257,7 +256,6 @@ mod tests {
                 ]
             })
         });
-        println!("predator and prey: {found} of {N}");
         assert!(found <= 9, "predator and prey: {found} of {N}");
     }
 
@@ -278,7 +276,6 @@ mod tests {
             })
         };
         let counts = [found(false), found(true)];
-        println!("found in {counts:?} of {N}");
         // Six in ten are found of an effect of half a deviation over a hundred rows: four deviations of such a share less.
         assert!(counts.iter().all(|n| *n >= 40), "{counts:?}");
     }

@@ -81,8 +81,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tables = folder.path().join("pelts");
         std::fs::create_dir(&tables).unwrap();
-        let rows: String =
-            (1845..=1935).map(|t| format!("{t},{},{}\n", t % 7, (t * t) % 11)).collect();
+        let row = |t: u32| format!("{t},{},{}\n", t % 7, (t * t) % 11);
+        let rows = (1845..=1935).map(row).collect::<Vec<_>>().concat();
         std::fs::write(tables.join("pelts.csv"), format!("Year,Hare,Lynx\n{rows}")).unwrap();
         let found = understood(&tables, &ReadOptions::default());
         assert_eq!(found["span"], json!(["1845", "1935"]));

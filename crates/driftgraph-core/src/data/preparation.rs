@@ -5,6 +5,7 @@
 //! end and into new paths.
 
 use crate::numeric::linalg::log_det_and_inverse;
+use crate::numeric::real::{exp, ln};
 use crate::{CoreError, ObservedSeries, SeriesSet, Standardizer};
 
 /// Most waves of a season: enough for every row of a day of hours or a year of months.
@@ -185,14 +186,14 @@ impl Transform {
 
     /// A value of the user's, as the graph is learned from; `NaN` where it has no logarithm.
     pub fn forward(&self, variable: usize, time: f64, value: f64) -> f64 {
-        let value = if self.is_log[variable] { value.ln() } else { value };
+        let value = if self.is_log[variable] { ln(value) } else { value };
         value - self.baseline(variable, time)
     }
 
     /// The same way back.
     pub fn back(&self, variable: usize, time: f64, value: f64) -> f64 {
         let value = value + self.baseline(variable, time);
-        if self.is_log[variable] { value.exp() } else { value }
+        if self.is_log[variable] { exp(value) } else { value }
     }
 
     /// The series as a graph is learned from them.
@@ -250,7 +251,7 @@ impl Transform {
                 let line = self.preparation.detrend.then_some(since / unit);
                 let mut parts: Vec<f64> = line.into_iter().collect();
                 parts.extend(self.season.into_iter().flat_map(|season| season.waves(since)));
-                parts.push(if self.is_log[variable] { value.ln() } else { value });
+                parts.push(if self.is_log[variable] { ln(value) } else { value });
                 rows.push(parts);
             }
             add_centred(&rows, &mut squares, &mut products);

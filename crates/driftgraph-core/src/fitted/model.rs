@@ -265,12 +265,10 @@ impl FittedModel {
             mean.iter().map(|p| ln(p / (1.0 - p))).collect()
         };
         let members = part.members.iter();
-        let instant: Option<Vec<_>> = members
-            .clone()
-            .map(super::model::bridge::BridgeMember::instant_probabilities)
-            .collect();
+        let instant: Option<Vec<_>> =
+            members.clone().map(BridgeMember::instant_probabilities).collect();
         EdgeLogOdds {
-            lagged: logits(members.map(|member| member.lagged_probabilities()).collect()),
+            lagged: logits(members.map(BridgeMember::lagged_probabilities).collect()),
             instant: instant.map(logits),
         }
     }

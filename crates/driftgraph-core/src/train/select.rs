@@ -222,10 +222,7 @@ impl CandidatePlan {
         }
         let trainer = BridgeTrainer::new(task.data, task.knowledge, base.clone().check()?)?;
         let linear = trainer.linear_task(task.data, task.knowledge)?;
-        let listen = |_: &Step<'_>| match progress.is_interrupted() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        };
+        let listen = until_interrupted(progress);
         let follower = Follower { part: Part::WHOLE, progress: &listen, key: state_key(base) };
         let Some((fit, _)) = linear.fit(Extent::Ascent, None, &follower) else { return Ok(plan) };
         if fit.adequacy.n_rows == 0.0 {
@@ -429,15 +426,15 @@ fn train(
         let trainer = BridgeTrainer::new(data, knowledge, settings)?;
         return train_linear(Task { data, knowledge }, trainer, part, extent, progress);
     }
-    let mut trainer = match find(progress, &part.to_string(), &state_key(settings.get())) {
-        Some(state) => BridgeTrainer::resume(data, knowledge, settings, state)?,
-        None => {
-            let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
-            if trainer.settings().get().starts_linear() {
-                start_from_ascent(Task { data, knowledge }, &mut trainer, part, progress)?;
-            }
-            trainer
+    let kept = find(progress, &part.to_string(), &state_key(settings.get()));
+    let mut trainer = if let Some(state) = kept {
+        BridgeTrainer::resume(data, knowledge, settings, state)?
+    } else {
+        let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
+        if trainer.settings().get().starts_linear() {
+            start_from_ascent(Task { data, knowledge }, &mut trainer, part, progress)?;
         }
+        trainer
     };
     let (stop, divergence) = match trainer.run(part, progress) {
         Ok(stop) => (stop, None),
@@ -473,6 +470,13 @@ fn train_linear(
     Ok(Trained { trainer, stop, divergence: None, linear })
 }
 
+/// Follows a computation that is no part of the fit, and passes on nothing but the wish to stop.
+fn until_interrupted(progress: &dyn Progress) -> impl Fn(&Step<'_>) -> ControlFlow<()> + Sync {
+    move |_| {
+        if progress.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
 /// Starts training where coordinate ascent of the linear part alone ends.
 fn start_from_ascent(
     Task { data, knowledge }: Task<'_>,
@@ -482,9 +486,7 @@ fn start_from_ascent(
 ) -> Result<(), BridgeError> {
     let linear = trainer.linear_task(data, knowledge)?;
     // Steps of the start are not steps of the fit: only the wish to stop is passed on.
-    let listen = |_: &Step<'_>| {
-        if progress.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let listen = until_interrupted(progress);
     let key = state_key(trainer.settings().get());
     let follower = Follower { part, progress: &listen, key };
     if let Some((fit, LinearEnd::Done)) = linear.fit(Extent::Ascent, None, &follower) {

@@ -133,7 +133,7 @@ impl<'a> Chain<'a> {
             sweep: 0,
             first_noise: dynamics.noise.clone(),
             dynamics,
-            law: rules.densities.first_law(pools),
+            law: pools.law(),
             slabs: effects.slabs,
             gates,
             totals,

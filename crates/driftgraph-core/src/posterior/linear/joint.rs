@@ -265,7 +265,10 @@ impl<'a> JointFilter<'a> {
             ahead.iter_mut().zip(&mean).for_each(|(ahead, mean)| *ahead = mean - *ahead);
             mean = row(&found.filtered, point);
             add_product(&mut mean, d, View::new(&ahead, n, d), View::new(&step.gain, d, d));
-            if !(same && steady) {
+            if same && steady {
+                let both = [&covariance, &covariance, &cross];
+                self.add_spreads(group, point, both.map(|matrix| &matrix[..]), &mut paths.sums);
+            } else {
                 // cov(z_k+1, z_k) = V_k+1 J;  V_k = F_k + J' (V_k+1 - P_k+1) J.
                 let gain = View::new(&step.gain, d, d);
                 product(&mut cross, d, View::new(&covariance, d, d), gain);
@@ -280,9 +283,6 @@ impl<'a> JointFilter<'a> {
                 steady = same && nearly_equal(&smoothed, &covariance);
                 let earlier = std::mem::replace(&mut covariance, smoothed);
                 self.add_spreads(group, point, [&covariance, &earlier, &cross], &mut paths.sums);
-            } else {
-                let both = [&covariance, &covariance, &cross];
-                self.add_spreads(group, point, both.map(|matrix| &matrix[..]), &mut paths.sums);
             }
             paths.place(group, point, &mean, &covariance, d);
             for idx in 0..d {

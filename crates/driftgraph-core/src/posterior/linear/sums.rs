@@ -4,6 +4,9 @@ use super::grid::LinearGrid;
 use crate::numeric::kernels::{View, add_product};
 use crate::posterior::bridge::layout::SeriesRows;
 
+/// Steps handled at once: their rows stay in cache.
+const BLOCK: usize = 256;
+
 /// Moments of states before steps and of what the steps added, over all series.
 ///
 /// With u = (z, 1) before a step of length h and d its increment in increment scales.
@@ -54,8 +57,6 @@ impl StepSums {
     pub(super) fn add_series(&mut self, grid: &LinearGrid, series: &SeriesRows, paths: &[f64]) {
         let SeriesRows { first_point, first_spread, .. } = *series;
         let n_steps = series.n_steps();
-        /// Steps handled at once: their rows stay in cache.
-        const BLOCK: usize = 256;
         let (d, m) = (grid.n_variables(), grid.n_variables() + 1);
         let (mut scaled, mut states, mut added) = (Vec::new(), Vec::new(), Vec::new());
         for start in (0..n_steps).step_by(BLOCK) {

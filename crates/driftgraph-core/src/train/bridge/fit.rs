@@ -175,9 +175,10 @@ fn tempered(log_odds: &[f64], weights: &[f64]) -> Vec<f64> {
     let BetaLaw { alpha, beta } = DensityRule::careful_law(n);
     let usual = ln(alpha / beta);
     (log_odds.iter().enumerate())
-        .map(|(idx, odds)| match odds.is_finite() {
-            true => (usual + weights[idx % n] * (odds - usual)).sigmoid(),
-            false => odds.sigmoid(),
+        .map(|(idx, odds)| {
+            // An edge that is fixed stays so.
+            let weight = if odds.is_finite() { weights[idx % n] } else { 1.0 };
+            (usual + weight * (odds - usual)).sigmoid()
         })
         .collect()
 }

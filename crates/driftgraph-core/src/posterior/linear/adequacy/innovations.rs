@@ -67,7 +67,7 @@ impl InnovationRows {
             return;
         }
         self.seen += 1;
-        if (self.seen - 1) % self.every != 0 {
+        if !(self.seen - 1).is_multiple_of(self.every) {
             return;
         }
         self.past.extend_from_slice(earlier_error);

@@ -54,10 +54,6 @@ impl DensityRule {
         law_of_mean(usual_mean(n_variables))
     }
 
-    pub(super) fn first_law(&self, pools: &EdgePools) -> Option<BetaLaw> {
-        pools.law()
-    }
-
     /// The law given the numbers of edges; `None` where densities are fixed.
     pub(super) fn draw_law(
         &self,
