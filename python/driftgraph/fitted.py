@@ -117,7 +117,7 @@ class Fitted:
         """Graphs of the posterior ``(graph, source, target)``.
 
         ``kind`` is ``"lagged"`` (edges into drift or noise), ``"instantaneous"`` (within a step) or ``"any"``.
-        Graph number n is the one under which path n of :meth:`simulate` with the same seed moves.
+        Each edge comes as often as its probability says.
         """
         return self._fitted().sample_graphs(n_graphs, seed, kind)
 

@@ -109,7 +109,7 @@ def test_the_signature_is_what_the_library_says() -> None:
     ("settings", "message"),
     [
         ({"preset": "nonsense"}, "nonsense"),
-        ({"sparsity": 3.0}, "`sparsity` is a setting of `simulated`, not of `bridge`"),
+        ({"sparsity": 3.0}, "`sparsity` is a setting of `simulated`, .*not of `bridge`"),
         ({"preset": "simulated", "drift": "neural"}, "`drift` is a setting of `bridge`, not of `simulated`"),
         ({"preset": "simulated", "learning_rate": 2.0, "select": None, "ensemble": None}, "`learning_rate` must be above 0"),
         ({"noise_scale": -1.0}, "`noise_scale` must be positive and finite"),

@@ -137,7 +137,7 @@ def test_ctrl_c_in_the_main_thread_keeps_the_fit_resumable(data: Dataset) -> Non
             signal.raise_signal(signal.SIGINT)
 
     with pytest.warns(UserWarning, match="stopped by Ctrl-C"):
-        model = quick(progress=progress, **{**ENDLESS, "steps": 20_000}).fit(data)
+        model = quick(progress=progress, drift="linear-and-neural", **{**ENDLESS, "steps": 20_000}).fit(data)
     assert model.ending_ == "interrupted" and len(calls) == 1
     steps = model.n_iter_
     model.set_params(progress=False, time_budget=0.2).resume()
@@ -150,7 +150,7 @@ def test_ctrl_c_before_there_is_a_model_is_a_keyboard_interrupt(data: Dataset) -
         if news["phase"] == "choosing":
             signal.raise_signal(signal.SIGINT)
 
-    model = quick(select="auto", progress=progress, **{**ENDLESS, "steps": 20_000})
+    model = quick(select="auto", drift="linear-and-neural", progress=progress, **{**ENDLESS, "steps": 20_000})
     with pytest.raises(KeyboardInterrupt):
         model.fit(data)
     assert not hasattr(model, "edge_probabilities_")

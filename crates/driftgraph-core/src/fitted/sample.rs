@@ -1,7 +1,6 @@
 //! Graphs drawn from the posterior.
 
-use super::dynamics::{Dynamics, GraphChoice};
-use super::model::FittedModel;
+use super::model::{EdgeLogOdds, FittedModel, sigmoids};
 use crate::SignatureGraph;
 use crate::random::{Purpose, RandomStream};
 
@@ -15,19 +14,21 @@ pub struct SampledGraph {
 }
 
 impl FittedModel {
-    /// Draws graphs: number n is the one under which path n of a simulation with this seed moves.
+    /// Draws graphs, each edge as often as it is believed to exist.
     pub fn sample_graphs(&self, n_graphs: usize, seed: u64) -> Vec<SampledGraph> {
-        let members = Dynamics::of(self);
-        let graph = |edges: Vec<f64>| {
-            let edges = edges.iter().map(|edge| *edge > 0.5).collect();
+        let EdgeLogOdds { lagged, instant } = self.believed_log_odds();
+        let (lagged, instant) = (sigmoids(&lagged), instant.map(|odds| sigmoids(&odds)));
+        let drawn = |probabilities: &[f64], random: &mut RandomStream| {
+            let edges = probabilities.iter().map(|p| random.uniform() < *p).collect();
             SignatureGraph::from_matrix(self.n_variables(), edges)
                 .expect("a draw has one entry per pair of variables")
         };
         let one = |number: usize| {
-            let member = &members[number % members.len()];
             let mut random = RandomStream::new(seed, Purpose::Graph, number as u64);
-            let (lagged, instant) = member.draw_graph(GraphChoice::Sampled, &mut random);
-            SampledGraph { lagged: graph(lagged), instant: instant.map(graph) }
+            SampledGraph {
+                lagged: drawn(&lagged, &mut random),
+                instant: instant.as_ref().map(|own| drawn(own, &mut random)),
+            }
         };
         (0..n_graphs).map(one).collect()
     }

@@ -229,7 +229,7 @@ impl LinearTask {
         let mut chains: Vec<Chain<'_>> = (0..N_PLAIN + N_CAREFUL)
             .map(|number| {
                 let pools = if number < N_PLAIN { &self.pools } else { &careful };
-                let rules = self.rules(number, adequacy);
+                let rules = self.rules(number, adequacy, state.ascent.round);
                 Chain::new(pools, self.path_source(number, paths), rules, &state.ascent)
             })
             .collect();
@@ -252,10 +252,10 @@ impl LinearTask {
         LinearEnd::Done
     }
 
-    fn rules(&self, number: usize, adequacy: &Adequacy) -> ChainRules {
+    fn rules(&self, number: usize, adequacy: &Adequacy, rounds: u64) -> ChainRules {
         let d = self.grid.n_variables();
         let usual = usual_sweeps(d);
-        let sweeps = self.max_steps.map_or(usual, |steps| steps.saturating_sub(MAX_ROUNDS));
+        let sweeps = self.max_steps.map_or(usual, |steps| steps.saturating_sub(rounds));
         ChainRules {
             tempering: if number < N_PLAIN { vec![1.0; d] } else { adequacy.tempering() },
             densities: match number {

@@ -114,20 +114,6 @@ impl BlockGraphs {
     }
 }
 
-impl Dynamics {
-    /// The lagged graph of a path, then that within a step, from the same numbers as in a simulation.
-    pub(in crate::fitted) fn draw_graph(
-        &self,
-        choice: GraphChoice,
-        random: &mut RandomStream,
-    ) -> (Vec<f64>, Option<Vec<f64>>) {
-        // Sizes of effects are drawn from numbers of their own and are not needed here.
-        let mut sizes = RandomStream::new(0, Purpose::Effects, 0);
-        let lagged = self.lagged.draw(choice, random, &mut sizes).0;
-        (lagged, self.instant.as_ref().map(|gates| gates.draw(choice, random, &mut sizes).0))
-    }
-}
-
 impl Gates {
     /// A graph of 0 and 1, and the linear effects it lets through.
     fn draw(
