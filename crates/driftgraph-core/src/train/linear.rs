@@ -288,8 +288,7 @@ impl LinearTask {
         let sweeps = state.chains.first().map_or(0, |chain| chain.sweep);
         let number = state.ascent.round + sweeps;
         let usual = MAX_ROUNDS + usual_sweeps(self.grid.n_variables());
-        let end =
-            if state.chains.is_empty() { MAX_ROUNDS } else { self.max_steps.unwrap_or(usual) };
+        let end = self.max_steps.unwrap_or(usual);
         let running = Running { task: self, state, key: &follower.key };
         follower.progress.step(&Step {
             part: follower.part,
