@@ -1,6 +1,8 @@
 """Systems, baselines and metrics."""
 
-from __future__ import annotations
+from __future__ import tempfile
+from pathlib import Path
+import annotations
 
 import numpy as np
 import pandas as pd
@@ -100,7 +102,7 @@ def test_every_method_of_the_registry_is_an_estimator() -> None:
     assert (model.folder / "report.html").is_file()
     with pytest.raises(RunFolderError, match="learns edges and no process"):
         model.simulate(n_paths=2)
-    again = methods.Ridge.load(methods.Ridge(progress=False).fit(data).save(model.folder.parent / "kept").folder)  # type: ignore[attr-defined]
+    again = methods.Ridge.load(methods.Ridge(progress=False).fit(data).save(Path(tempfile.mkdtemp()) / "kept").folder)  # type: ignore[attr-defined]
     assert again.run_["method"] == "ridge"
     with pytest.raises(SettingsError, match="has no setting `steps`"):
         methods.Ridge(steps=3)  # type: ignore[attr-defined]
