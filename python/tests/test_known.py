@@ -1,8 +1,9 @@
 """Systems, baselines and metrics."""
 
-from __future__ import tempfile
+from __future__ import annotations
+
+import tempfile
 from pathlib import Path
-import annotations
 
 import numpy as np
 import pandas as pd
