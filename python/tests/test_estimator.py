@@ -27,7 +27,8 @@ def test_fit_returns_itself_and_sets_what_was_learned(fitted: Scotch, data: Data
     assert ((fitted.edge_probabilities_ >= 0) & (fitted.edge_probabilities_ <= 1)).all()
     assert fitted.feature_names_in_.tolist() == data.variables and fitted.n_features_in_ == 4
     assert np.array_equal(fitted.adjacency_matrix_, fitted.edge_probabilities_ >= 0.5)
-    assert fitted.loss_curve_.shape == fitted.loss_steps_.shape == (6,)
+    # Every tenth step of sixty, and the last.
+    assert fitted.loss_curve_.shape == fitted.loss_steps_.shape == (7,)
     assert fitted.loss_curve_[-1] < fitted.loss_curve_[0]
     assert (fitted.n_iter_, fitted.converged_, fitted.ending_) == (60, False, "finished")
     frame = fitted.edge_probabilities_.to_pandas()
