@@ -56,6 +56,16 @@ impl Method for Bridge {
         vec![
             own(NAME, "chooses instantaneous effects and a neural drift by itself", json!({})),
             own("bridge-linear", "the linear candidate alone", json!({"select": "none"})),
+            own(
+                "bridge-instantaneous",
+                "the linear candidate with effects within a step alone",
+                json!({"select": "none", "instantaneous": true}),
+            ),
+            own(
+                "bridge-neural",
+                "the candidate with node functions alone",
+                json!({"select": "none", "drift": "linear-and-neural"}),
+            ),
         ]
     }
 

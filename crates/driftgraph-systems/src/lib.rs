@@ -32,6 +32,7 @@ pub mod lorenz96;
 pub mod lotka_volterra;
 
 mod couplings;
+pub mod families;
 
 pub mod generate;
 pub mod observe;

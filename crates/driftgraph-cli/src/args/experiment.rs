@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use driftgraph_methods::METHODS;
+use driftgraph_systems::families::FAMILIES;
 
 use super::duration;
 use crate::commands::experiment::{ALL, ALL_FAST, SCOTCH_PAPER, Size};
@@ -17,7 +18,8 @@ use crate::commands::experiment::{ALL, ALL_FAST, SCOTCH_PAPER, Size};
 /// step-size: Ecoli1 of dream3 with solver steps as long as the gaps, and half as long.
 /// bimodal: paths that part by chance, and what a mean path, the paper's and our fit make of them.
 /// scaling: time and memory of a fit against the number of variables, series and times.
-/// calibration: edge probabilities on simulated sparse linear systems, one per seed.
+/// calibration: edge probabilities on simulated sparse linear systems, one per seed; with --families on
+/// systems that break the model in ways that real data do.
 /// overview: the tables in DIR/lorenz, DIR/dream3 and so on as one table and one picture.
 ///
 /// Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
@@ -33,6 +35,7 @@ Examples:
   driftgraph experiment lorenz --out results/lorenz
   driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
   driftgraph experiment glycolysis --quick --out try
+  driftgraph experiment calibration --families all --out families
   driftgraph experiment overview --out results"
 )]
 pub(crate) struct ExperimentArgs {
@@ -42,9 +45,15 @@ pub(crate) struct ExperimentArgs {
     /// Folder with the benchmark data [default: the environment variable DRIFTGRAPH_DATA]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
+    /// Number of seeds [default: 5; calibration: 200, with --families 10 for each; with --quick 2 and 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: Option<u64>,
+    /// The first of them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) first_seed: u64,
+    /// Families of systems for calibration, separated by commas, or all
+    #[arg(long, value_name = "A,B,...", value_parser = family_names(), value_delimiter = ',')]
+    pub(crate) families: Vec<String>,
     /// Methods or presets (see `driftgraph methods`), scotch-paper (the paper's preset for the data at
     /// hand), all-fast (bridge and what takes seconds) or all, separated by commas [default: bridge,
     /// partial-correlation, ridge, var; calibration and step-size: bridge]
@@ -97,6 +106,11 @@ impl ExperimentName {
         let value = self.to_possible_value().expect("no name is skipped");
         value.get_name().to_owned()
     }
+}
+
+/// Names of families, and the one that stands for all.
+fn family_names() -> PossibleValuesParser {
+    FAMILIES.iter().map(|family| family.name).chain([ALL]).collect::<Vec<_>>().into()
 }
 
 /// Names of methods and presets, and those that stand for several.

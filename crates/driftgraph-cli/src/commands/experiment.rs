@@ -4,6 +4,7 @@ mod bimodal;
 mod calibration;
 mod cell;
 mod curve;
+mod families;
 mod origin;
 mod overview;
 mod pace;

@@ -26,9 +26,9 @@ impl Pace {
     pub(super) fn new(plan: &Plan) -> Self {
         let mut left = VecDeque::new();
         for variant in &plan.variants {
-            for seed in 0..plan.n_seeds {
+            for seed in plan.all_seeds() {
                 for method in &plan.methods {
-                    if seed < plan.seeds(variant, method) {
+                    if plan.seeds(variant, method).contains(&seed) {
                         left.push_back((variant.name.clone(), method.clone()));
                     }
                 }

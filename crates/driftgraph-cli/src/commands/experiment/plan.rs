@@ -1,9 +1,12 @@
 //! Which data and methods make up an experiment, and what the paper reports for them.
 
+use std::ops::Range;
+
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::train::select::CandidateReport;
 use driftgraph_data::record::Asked;
 use driftgraph_methods::{FitPlan, METHODS, Method, PlanError};
+use driftgraph_systems::families::FAMILIES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -58,6 +61,8 @@ pub(super) enum Source {
     Netsim { drop: f64 },
     /// A sparse linear system of random size.
     Linear,
+    /// A member of a family of systems.
+    Family(&'static str),
 }
 
 /// One data set of an experiment, or one per seed.
@@ -103,7 +108,7 @@ impl Variant {
         let fixed_data = match self.source {
             Source::Dream3 { .. } => true,
             Source::Netsim { drop } => drop == 0.0,
-            Source::Simulated { .. } | Source::Linear => false,
+            Source::Simulated { .. } | Source::Linear | Source::Family(_) => false,
         };
         let plan = self.plan(method, 0, false);
         !fixed_data || plan.is_ok_and(|plan| has_setting(plan.method(), "seed"))
@@ -172,6 +177,7 @@ pub(super) struct Plan {
     pub(super) variants: Vec<Variant>,
     /// In the order of the table.
     pub(super) methods: Vec<String>,
+    pub(super) first_seed: u64,
     pub(super) n_seeds: u64,
     /// Whether the paper counts self edges.
     pub(super) self_edges: SelfEdges,
@@ -184,26 +190,41 @@ impl Plan {
             ExperimentName::Dream3 | ExperimentName::StepSize => SelfEdges::Dropped,
             _ => SelfEdges::Kept,
         };
+        let has_families = !args.families.is_empty();
+        anyhow::ensure!(
+            !has_families || args.name == ExperimentName::Calibration,
+            "`--families` are systems for `calibration`, not for `{}`",
+            args.name.word()
+        );
         let usual_seeds = match (args.name, args.quick) {
+            (ExperimentName::Calibration, false) if has_families => 10,
+            (ExperimentName::Calibration, true) if has_families => 2,
             (ExperimentName::Calibration, false) => 200,
             (ExperimentName::Calibration, true) => 20,
             (_, false) => 5,
             (_, true) => 2,
         };
         let n_seeds = args.seeds.unwrap_or(usual_seeds);
-        let mut variants = variants(args.name);
+        let mut variants = if has_families { families(&args.families) } else { variants(args.name) };
         if args.quick {
             // The large networks take minutes, however short the training.
             variants.retain(|variant| variant.group != Some(LARGE_MEAN));
             variants.iter_mut().for_each(|variant| variant.paper = None);
         }
         let variants = only(variants, &args.only)?;
-        Ok(Self { variants, methods: methods(args)?, n_seeds, self_edges })
+        let first_seed = args.first_seed;
+        Ok(Self { variants, methods: methods(args)?, first_seed, n_seeds, self_edges })
     }
 
     /// The seeds for which a method is run on a variant.
-    pub(super) fn seeds(&self, variant: &Variant, method: &str) -> u64 {
-        if variant.varies(method) { self.n_seeds } else { 1 }
+    pub(super) fn seeds(&self, variant: &Variant, method: &str) -> Range<u64> {
+        let n_seeds = if variant.varies(method) { self.n_seeds } else { 1 };
+        self.first_seed..self.first_seed + n_seeds
+    }
+
+    /// All seeds for which anything is run.
+    pub(super) fn all_seeds(&self) -> Range<u64> {
+        self.first_seed..self.first_seed + self.n_seeds
     }
 }
 
@@ -270,6 +291,10 @@ fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<String>> {
     }
     if calibration {
         refuse_uncalibrated(&methods)?;
+        anyhow::ensure!(
+            methods.len() == 1 || !args.families.is_empty(),
+            "`calibration` looks at one method at a time unless it is given `--families`"
+        );
     }
     if args.oracle {
         anyhow::ensure!(!calibration, "`--oracle` ranks candidates; `calibration` has no ranking");
@@ -289,10 +314,6 @@ fn refuse_uncalibrated(methods: &[String]) -> anyhow::Result<()> {
             "`calibration` looks at the probabilities of `bridge`, not at `{name}`"
         );
     }
-    anyhow::ensure!(
-        methods.len() == 1,
-        "`calibration` looks at one method at a time: `bridge` or `bridge-linear`"
-    );
     Ok(())
 }
 
@@ -306,6 +327,15 @@ fn variants(name: ExperimentName) -> Vec<Variant> {
         ExperimentName::StepSize => step_size(),
         ExperimentName::Bimodal | ExperimentName::Scaling | ExperimentName::Overview => Vec::new(),
     }
+}
+
+/// One row of the table for each family that was asked for.
+fn families(asked: &[String]) -> Vec<Variant> {
+    let is_asked = |name: &str| asked.iter().any(|word| word == ALL || word == name);
+    let chosen = FAMILIES.iter().filter(|family| is_asked(family.name));
+    chosen
+        .map(|family| Variant::new(family.name, Source::Family(family.name), SIMULATED))
+        .collect()
 }
 
 fn lorenz() -> Vec<Variant> {
@@ -467,7 +497,7 @@ mod tests {
     #[test]
     fn methods_without_anything_random_run_once_on_fixed_data() {
         let plan = plan("netsim").unwrap();
-        let seeds = |variant: usize, method| plan.seeds(&plan.variants[variant], method);
+        let seeds = |variant: usize, method| plan.seeds(&plan.variants[variant], method).count();
         assert_eq!((seeds(0, "var"), seeds(0, BRIDGE)), (1, 5));
         // Which times are dropped depends on the seed.
         assert_eq!(seeds(1, "var"), 5);
@@ -476,7 +506,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for line in
-            ["calibration --methods ridge", "calibration --oracle", "lorenz --methods var --oracle"]
+            ["calibration --methods ridge", "calibration --oracle", "lorenz --methods var --oracle",
+             "lorenz --families all", "calibration --methods bridge,bridge-linear"]
         {
             assert!(plan(line).is_err(), "{line}");
         }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{SeriesSet, SignatureGraph};
-use driftgraph_data::edges::read_edges;
+use driftgraph_data::edges::{read_edges, write_truth};
 use driftgraph_data::write::write_series;
 use driftgraph_data::{Loaded, ReadOptions, fingerprint, load};
 use driftgraph_systems::observe::observe;
-use driftgraph_systems::{Dropping, Generated, MeasurementNoise, Recipe, generate, registry};
+use driftgraph_systems::{Dropping, Generated, MeasurementNoise, Recipe, families, generate, registry};
 
 use super::plan::Source;
 use crate::args::ExperimentArgs;
@@ -35,7 +35,7 @@ impl Sample {
         Ok(Self::new(loaded, graph))
     }
 
-    /// Writes data, unless they are there already, and reads them back.
+    /// Writes data with their truth beside them, unless they are there already, and reads them back.
     pub(super) fn kept(
         data: &SeriesSet,
         truth: SignatureGraph,
@@ -48,6 +48,8 @@ impl Sample {
             std::fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
             write_file(file, |out| out.write_all(&text))?;
+            let edges = file.with_extension("truth.csv");
+            write_file(&edges, |out| write_truth(out, data.variables(), &truth))?;
         }
         Ok(Self::new(load(&[file.to_owned()], &ReadOptions::default())?, truth))
     }
@@ -102,6 +104,10 @@ pub(super) fn sample(
             return Sample::kept(&data, whole.truth, file);
         }
         Source::Linear => linear_system(seed, args.quick)?,
+        Source::Family(name) => {
+            let member = families::find(name)?.member(seed)?;
+            return Sample::kept(&member.data, member.truth, file);
+        }
     };
     Sample::kept(&data, truth, file)
 }

@@ -90,12 +90,13 @@ fn rows_of(
     let mut rows = Vec::new();
     for method in &plan.methods {
         // A seed counts where every part has it.
-        let n_planned = plan.seeds(parts[0], method);
+        let planned = plan.seeds(parts[0], method);
+        let n_planned = planned.end - planned.start;
         let find = |variant: &Variant, seed: u64| {
             results.cells.iter().find(|cell| cell.is(&variant.name, method, seed))
         };
         let complete = |seed: u64| parts.iter().map(|part| find(part, seed)).collect();
-        let seeds: Vec<Vec<&Cell>> = (0..n_planned).filter_map(complete).collect();
+        let seeds: Vec<Vec<&Cell>> = planned.filter_map(complete).collect();
         let refusals: Vec<&Refusal> = (results.refusals.iter())
             .filter(|one| parts.iter().any(|part| one.is(&part.name, method)))
             .collect();

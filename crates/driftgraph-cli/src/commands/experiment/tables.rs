@@ -12,7 +12,7 @@ use super::origin::made_by;
 use super::pace::Pace;
 use super::plan::{BRIDGE, ORACLE, Plan, Variant, candidate_plan};
 use super::sample::{Sample, sample};
-use super::{curve, table};
+use super::{curve, families, table};
 use crate::args::{ExperimentArgs, ExperimentName};
 use crate::printer;
 use crate::progress::interrupted;
@@ -73,8 +73,8 @@ impl Run<'_> {
     fn all_cells(&mut self) -> anyhow::Result<()> {
         let plan = self.plan;
         for variant in &plan.variants {
-            for seed in 0..plan.n_seeds {
-                let due = |method: &&String| seed < plan.seeds(variant, method);
+            for seed in plan.all_seeds() {
+                let due = |method: &&String| plan.seeds(variant, method).contains(&seed);
                 let methods: Vec<&String> = plan.methods.iter().filter(due).collect();
                 if methods.is_empty() {
                     continue;
@@ -183,7 +183,11 @@ impl Run<'_> {
 
     fn write_tables(&self) -> anyhow::Result<()> {
         let cells = &self.results.cells;
-        let (markdown, csv, table) = if self.args.name == ExperimentName::Calibration {
+        let (markdown, csv, table) = if !self.args.families.is_empty() {
+            let rows = families::rows(self.plan, cells);
+            self.store.write("reliability.svg", &families::picture(self.plan, cells)?)?;
+            (families::markdown(&rows), families::csv(&rows)?, json!(rows))
+        } else if self.args.name == ExperimentName::Calibration {
             let calibration = Calibration::new(cells);
             self.store.write("reliability.svg", &calibration.picture()?)?;
             (calibration.markdown(), calibration.csv()?, json!(calibration))

@@ -9,7 +9,10 @@ use crate::numeric::real::ln;
 use crate::random::RandomStream;
 
 /// Relative change of a covariance from one point to the next below which it stands still.
-const STEADY: f64 = 1e-11;
+///
+/// For moments, and for draws: what draws are averaged into has Monte Carlo errors of a hundredth.
+const STEADY: f64 = 1e-9;
+const STEADY_FOR_DRAWS: f64 = 1e-6;
 /// What is added to the diagonal of a covariance before it is drawn from, against rounding.
 const JITTER: f64 = 1e-10;
 
@@ -58,6 +61,8 @@ struct Back {
     key: (usize, usize),
     /// mean += (next - predicted next) gain.
     gain: Vec<f64>,
+    /// L⁻¹ T' F with L L' the predicted covariance of the next point: the gain before its last solve.
+    half_gain: Vec<f64>,
 }
 
 /// The process on a grid, ready to be filtered.
@@ -66,6 +71,8 @@ pub(super) struct JointFilter<'a> {
     dynamics: &'a LinearDynamics,
     /// Σ_target Var(W) / g of each source: what uncertain effects add to the precision of a state, per time.
     uncertainty: &'a [f64],
+    /// Relative change below which a covariance stands still.
+    steady: f64,
 }
 
 impl<'a> JointFilter<'a> {
@@ -74,7 +81,7 @@ impl<'a> JointFilter<'a> {
         dynamics: &'a LinearDynamics,
         uncertainty: &'a [f64],
     ) -> Self {
-        Self { grid, dynamics, uncertainty }
+        Self { grid, dynamics, uncertainty, steady: STEADY }
     }
 
     /// z' = z T + h b, with T `[source, target]`.
@@ -146,7 +153,7 @@ impl<'a> JointFilter<'a> {
             record.steady = before.is_some_and(|before| {
                 before.step == record.step
                     && before.precisions == record.precisions
-                    && nearly_equal(&before.filtered, &record.filtered)
+                    && nearly_equal(&before.filtered, &record.filtered, self.steady)
             });
             all.of_point.push(all.records.len());
             all.records.push(record);
@@ -184,15 +191,17 @@ impl<'a> JointFilter<'a> {
         product(&mut gain, d, View::new(&transition, d, d).t(), View::new(&here.filtered, d, d));
         let factor = cholesky(&next.predicted, d)?;
         solve_lower(&factor, d, &mut gain, d);
+        let half_gain = gain.clone();
         solve_upper(&factor, d, &mut gain, d);
-        Some(Back { key, gain })
+        Some(Back { key, gain, half_gain })
     }
 
-    /// Means before and after each point, `[point][series, variable]`, and the log evidence.
+    /// Means before and after each point, `[point][series, variable]`.
     fn means(&self, group: &Group, all: &Covariances) -> Means {
         let (d, n) = (self.grid.n_variables(), group.first_points.len());
-        let layout = self.grid.layout();
-        let mut means = Means { filtered: Vec::new(), predicted: Vec::new(), log_evidence: 0.0 };
+        let size = group.n_points * n * d;
+        let mut means =
+            Means { filtered: Vec::with_capacity(size), predicted: Vec::with_capacity(size) };
         let mut here = self.dynamics.initial_means.repeat(n);
         let mut transition = (0.0, Vec::new(), Vec::new());
         for (point, &idx) in all.of_point.iter().enumerate() {
@@ -209,23 +218,47 @@ impl<'a> JointFilter<'a> {
             }
             means.predicted.extend_from_slice(&here);
             let n_cells = record.cells.len();
-            let mut errors = vec![0.0; n * n_cells];
-            for (row, &first) in group.first_points.iter().enumerate() {
-                let observed = layout.observed_row(first + point);
-                for (col, &cell) in record.cells.iter().enumerate() {
-                    let known = observed[cell] / self.dynamics.noise[cell];
-                    let value = if known.is_nan() { 0.0 } else { known / record.precisions[cell] };
-                    errors[row * n_cells + col] = value - here[row * d + cell];
-                    means.log_evidence +=
-                        completion(observed[cell], self.dynamics.noise[cell], record, cell);
-                }
-            }
-            means.log_evidence += record.log_density(&errors, n);
+            let errors = self.errors(group, point, record, &here);
             let factors = (View::new(&errors, n, n_cells), View::new(&record.gain, n_cells, d));
             add_product(&mut here, d, factors.0, factors.1);
             means.filtered.extend_from_slice(&here);
         }
         means
+    }
+
+    /// What was observed at a point, with what stands for the uncertainty of effects, less the predicted means;
+    /// `[series, cell]`.
+    fn errors(&self, group: &Group, point: usize, record: &Record, predicted: &[f64]) -> Vec<f64> {
+        let d = self.grid.n_variables();
+        let mut errors = Vec::with_capacity(group.first_points.len() * record.cells.len());
+        for (&first, mean) in group.first_points.iter().zip(predicted.chunks_exact(d)) {
+            let observed = self.grid.layout().observed_row(first + point);
+            errors.extend(record.cells.iter().map(|&cell| {
+                let known = observed[cell] / self.dynamics.noise[cell];
+                let value = if known.is_nan() { 0.0 } else { known / record.precisions[cell] };
+                value - mean[cell]
+            }));
+        }
+        errors
+    }
+
+    /// Σ log of the predictive densities of all points of a group.
+    fn log_evidence(&self, group: &Group, all: &Covariances, means: &Means) -> f64 {
+        let n = group.first_points.len();
+        let size = n * self.grid.n_variables();
+        let mut sum = 0.0;
+        for (point, &idx) in all.of_point.iter().enumerate() {
+            let record = &all.records[idx];
+            let predicted = &means.predicted[point * size..][..size];
+            sum += record.log_density(&self.errors(group, point, record, predicted), n);
+            for &first in &group.first_points {
+                let observed = self.grid.layout().observed_row(first + point);
+                for &cell in &record.cells {
+                    sum += completion(observed[cell], self.dynamics.noise[cell], record, cell);
+                }
+            }
+        }
+        sum
     }
 
     /// Smooths all series; `None` where a covariance is not positive definite.
@@ -249,7 +282,7 @@ impl<'a> JointFilter<'a> {
         let (d, n) = (self.grid.n_variables(), group.first_points.len());
         let all = self.covariances(group)?;
         let found = self.means(group, &all);
-        paths.log_evidence += found.log_evidence;
+        paths.log_evidence += self.log_evidence(group, &all, &found);
         let last = group.n_points - 1;
         let row = |values: &[f64], point: usize| values[point * n * d..][..n * d].to_vec();
         let mut mean = row(&found.filtered, last);
@@ -280,7 +313,7 @@ impl<'a> JointFilter<'a> {
                 let mut smoothed = here.filtered.clone();
                 add_product(&mut smoothed, d, gain.t(), View::new(&rest, d, d));
                 symmetrise(&mut smoothed, d);
-                steady = same && nearly_equal(&smoothed, &covariance);
+                steady = same && nearly_equal(&smoothed, &covariance, self.steady);
                 let earlier = std::mem::replace(&mut covariance, smoothed);
                 self.add_spreads(group, point, [&covariance, &earlier, &cross], &mut paths.sums);
             }
@@ -344,6 +377,10 @@ impl<'a> JointFilter<'a> {
 
     /// Draws all paths; `None` where a covariance is not positive definite.
     pub(super) fn draw(&self, random: &mut RandomStream) -> Option<Vec<f64>> {
+        Self { steady: STEADY_FOR_DRAWS, ..*self }.draw_all(random)
+    }
+
+    fn draw_all(&self, random: &mut RandomStream) -> Option<Vec<f64>> {
         let (d, layout) = (self.grid.n_variables(), self.grid.layout());
         let mut paths = vec![0.0; layout.n_points() * d];
         for group in self.grid.groups() {
@@ -387,13 +424,10 @@ impl<'a> JointFilter<'a> {
     /// The lower factor of cov(z_k | z_k+1) = F - J' P J.
     fn remaining(&self, all: &Covariances, back: &Back) -> Option<Vec<f64>> {
         let d = self.grid.n_variables();
-        let (here, next) = (&all.records[back.key.0], &all.records[back.key.1]);
-        let transition = self.transition(next.step);
-        let mut forward = vec![0.0; d * d];
-        product(&mut forward, d, View::new(&transition, d, d).t(), View::new(&here.filtered, d, d));
-        forward.iter_mut().for_each(|value| *value = -*value);
-        let mut rest = here.filtered.clone();
-        add_product(&mut rest, d, View::new(&forward, d, d).t(), View::new(&back.gain, d, d));
+        let mut rest = all.records[back.key.0].filtered.clone();
+        let negative: Vec<f64> = back.half_gain.iter().map(|value| -value).collect();
+        let half = View::new(&back.half_gain, d, d);
+        add_product(&mut rest, d, half.t(), View::new(&negative, d, d));
         symmetrise(&mut rest, d);
         root(&rest, d)
     }
@@ -408,7 +442,6 @@ pub(super) struct Predictions {
 struct Means {
     filtered: Vec<f64>,
     predicted: Vec<f64>,
-    log_evidence: f64,
 }
 
 impl Record {
@@ -501,7 +534,7 @@ fn symmetrise(matrix: &mut [f64], d: usize) {
     }
 }
 
-fn nearly_equal(a: &[f64], b: &[f64]) -> bool {
+fn nearly_equal(a: &[f64], b: &[f64], tolerance: f64) -> bool {
     let largest = a.iter().fold(0.0, |max: f64, value| max.max(value.abs()));
-    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= STEADY * largest)
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= tolerance * largest)
 }
