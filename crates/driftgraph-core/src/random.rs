@@ -151,6 +151,16 @@ impl RandomStream {
         }
     }
 
+    /// Fills `out` with standard normal numbers of single precision, for draws whose digits nobody looks at.
+    pub(crate) fn fill_normal_fast(&mut self, out: &mut [f64]) {
+        let mut single = [0.0_f32; 256];
+        for out in out.chunks_mut(single.len()) {
+            let single = &mut single[..out.len()];
+            self.fill_normal_single(single);
+            out.iter_mut().zip(single).for_each(|(out, single)| *out = f64::from(*single));
+        }
+    }
+
     /// Shuffles `items` (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

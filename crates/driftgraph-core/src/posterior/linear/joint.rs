@@ -392,7 +392,7 @@ impl<'a> JointFilter<'a> {
             let row = |values: &[f64], point: usize| values[point * n * d..][..n * d].to_vec();
             let mut state = row(&found.filtered, last);
             let filtered = &all.records[all.of_point[last]].filtered;
-            random.fill_normal(&mut noise);
+            random.fill_normal_fast(&mut noise);
             add_product(
                 &mut state,
                 d,
@@ -412,7 +412,7 @@ impl<'a> JointFilter<'a> {
                 ahead.iter_mut().zip(&state).for_each(|(ahead, state)| *ahead = state - *ahead);
                 state = row(&found.filtered, point);
                 add_product(&mut state, d, View::new(&ahead, n, d), View::new(&step.gain, d, d));
-                random.fill_normal(&mut noise);
+                random.fill_normal_fast(&mut noise);
                 add_product(&mut state, d, View::new(&noise, n, d), View::new(&spread, d, d).t());
                 place_rows(&mut paths, group, point, &state, d);
                 back = Some(step);
