@@ -48,7 +48,7 @@ use driftgraph_core::train::settings::Setting;
 use driftgraph_data::record::Asked;
 
 pub use method::{
-    Handling, Learned, Method, MethodError, MethodTask, Preset, Takes, edge_probabilities,
+    Handling, Learned, Method, MethodError, MethodTask, Preset, Takes, directed_probabilities, edge_probabilities,
     edge_scores,
 };
 pub use plan::{FitPlan, PlanError, asked_in_toml};

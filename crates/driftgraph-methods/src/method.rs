@@ -182,6 +182,19 @@ pub fn edge_probabilities(
     matrix(edges, n_variables, |edge| edge.probability.unwrap_or(0.0)).map(Some)
 }
 
+/// Probabilities of edges in their direction, `None` where their method gives none: a link whose direction is not known
+/// counts by half each way.
+pub fn directed_probabilities(
+    edges: &[LearnedEdge],
+    n_variables: usize,
+) -> Result<Option<EdgeScores>, CoreError> {
+    if edges.iter().any(|edge| edge.probability.is_none()) {
+        return Ok(None);
+    }
+    let directed = |edge: &LearnedEdge| edge.probability_directed.or(edge.probability).unwrap_or(0.0);
+    matrix(edges, n_variables, directed).map(Some)
+}
+
 fn matrix(
     edges: &[LearnedEdge],
     n: usize,

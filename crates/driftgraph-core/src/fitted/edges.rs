@@ -118,6 +118,9 @@ pub struct LearnedEdge {
     /// Whether the edge between the same variables in the other direction says all of this already: a link
     /// within a step is one link, and has two rows only because there is one for every pair.
     pub mirrored: bool,
+    /// Probability that this source drives this target: of a link without a direction, half counts for each way.
+    #[serde(skip)]
+    pub probability_directed: Option<f64>,
     /// Both parts, where the model has effects within a step.
     pub parts: Option<Box<EdgeParts>>,
 }
@@ -181,6 +184,7 @@ impl FittedModel {
                 kind: Some(shape.kind),
                 direction: shape.direction,
                 mirrored: shapes.is_mirrored(idx),
+                probability_directed: Some(shapes.directed(idx)),
                 parts,
             }
         };
@@ -245,6 +249,18 @@ impl<'a> Shapes<'a> {
             leads_within: kind == EdgeKind::WithinStep
                 || (kind == EdgeKind::Both && within > lagged),
         }
+    }
+
+    /// Probability of an influence in this direction.
+    fn directed(&self, idx: usize) -> f64 {
+        let lagged = self.odds.lagged[idx].sigmoid();
+        let Some(instant) = &self.odds.instant else { return lagged };
+        let within = match self.way(instant, idx) {
+            Direction::Forward | Direction::Backward => instant[idx].sigmoid(),
+            // Nothing speaks for one way more than for the other.
+            Direction::Either => 0.5 * instant[idx].max(instant[self.reverse(idx)]).sigmoid(),
+        };
+        1.0 - (1.0 - lagged) * (1.0 - within)
     }
 
     /// Which way the effect within a step goes.

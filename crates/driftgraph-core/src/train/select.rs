@@ -130,6 +130,7 @@ pub fn fit_ensemble(
     let checked = settings.clone().check()?;
     // Without anything random all members would be the same.
     let n_members = if checked.is_deterministic(task.data)? { 1 } else { n_members.max(1) };
+    let careful = if settings.is_closed_form() { None } else { careful_beliefs(task, settings, progress)? };
     let members: Vec<Result<_, BridgeError>> = (0..n_members)
         .into_par_iter()
         .map(|number| {
@@ -141,12 +142,36 @@ pub fn fit_ensemble(
                 progress.keep(&part.to_string(), &trained.kept());
             }
             let fit = BridgeFit::new(trained.trainer, trained.stop, trained.linear);
+            let fit = match &careful {
+                Some(careful) => fit.leaning_on(careful),
+                None => fit,
+            };
             Ok((fit, trained.divergence))
         })
         .collect();
     let members = members.into_iter().collect::<Result<Vec<_>, _>>()?;
     let (members, divergences): (Vec<_>, Vec<_>) = members.into_iter().unzip();
     Ok(EnsembleFit::new(members).with_divergence(divergences.into_iter().flatten().next()))
+}
+
+/// What a linear process may believe of the edges; `None` where that cannot be computed.
+fn careful_beliefs(
+    Task { data, knowledge }: Task<'_>,
+    settings: &BridgeSettings,
+    progress: &dyn Progress,
+) -> Result<Option<Vec<f64>>, BridgeError> {
+    let linear = BridgeSettings {
+        drift: DriftParts::Linear,
+        instantaneous: false,
+        innovations: InnovationLaw::Gaussian,
+        max_steps: None,
+        ..settings.clone()
+    };
+    let key = state_key(&linear);
+    let task = BridgeTrainer::new(data, knowledge, linear.check()?)?.linear_task(data, knowledge)?;
+    let listen = until_interrupted(progress);
+    let follower = Follower { part: Part::WHOLE, progress: &listen, key };
+    Ok(task.careful_probabilities(&follower, &|| progress.is_interrupted()))
 }
 
 /// Compares the candidates on held-out series, or blocks of time where there are few series.
@@ -192,10 +217,16 @@ pub fn select(
     Ok(Selection { candidates, chosen, unit, skipped })
 }
 
-/// Shares of the innovations' variance below which there is nothing for another candidate to explain.
+/// Shares of the innovations' variance below which there is nothing for node functions to explain.
 ///
 /// Linear systems with their own seeds have a mean of 0.002 or less of each.
 const WORTH_TRYING: f64 = 0.005;
+/// Share that variables explain of each other's innovations from which on effects within a step are worth the
+/// direction they cost.
+///
+/// On the families of `experiment calibration`, seeds 1000 to 1004: below it they rank edges worse than a
+/// lagged process in 31 of 35 systems, also where held-out rows are predicted better.
+const MOVES_TOGETHER: f64 = 0.1;
 
 /// Which candidates are worth their cost: the linear one is cheap, and its innovations say what it leaves.
 struct CandidatePlan {
@@ -229,10 +260,16 @@ impl CandidatePlan {
             return Ok(plan);
         }
         let shares = fit.adequacy.mean_shares();
-        if plan.instantaneous && shares.others < WORTH_TRYING {
+        if plan.instantaneous && shares.others < MOVES_TOGETHER {
             plan.instantaneous = false;
             plan.skipped.push(
-                "effects within a step were not tried: variables do not move together beyond what their past explains"
+                "effects within a step were not tried: variables hardly move together beyond what their past explains"
+                    .to_owned(),
+            );
+        } else if plan.instantaneous && shares.others < shares.products {
+            plan.instantaneous = false;
+            plan.skipped.push(
+                "effects within a step were not tried: products of variables explain more of what a linear drift leaves"
                     .to_owned(),
             );
         }

@@ -12,7 +12,7 @@ use driftgraph_core::{CoreError, SignatureGraph};
 use driftgraph_data::ReadOptions;
 use driftgraph_data::record::{Ending, LogLine};
 use driftgraph_data::run_folder::{Run, RunFolder};
-use driftgraph_methods::{FitPlan, edge_probabilities, edge_scores};
+use driftgraph_methods::{FitPlan, directed_probabilities, edge_probabilities, edge_scores};
 use driftgraph_run::{FitJob, JobError, Pace, Truth, fit_or_resume};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -320,7 +320,8 @@ fn scores(run: &Run, truth: &SignatureGraph, self_edges: SelfEdges) -> Result<Sc
     let ranking_only = probabilities.is_none();
     let options = MetricOptions { ranking_only, ..MetricOptions::new(self_edges) };
     let counted = probabilities.as_ref().unwrap_or(&ranking);
-    let reliability = probabilities.as_ref().map(|all| Reliability::new(all, truth, self_edges));
+    let directed = directed_probabilities(&edges, n_variables)?;
+    let reliability = directed.map(|all| Reliability::new(&all, truth, self_edges));
     Ok(Scores {
         metrics: ranked_metrics(counted, &ranking, truth, options)?,
         reliability: reliability.transpose()?,

@@ -49,7 +49,7 @@ impl Sample {
                 .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
             write_file(file, |out| out.write_all(&text))?;
             let edges = file.with_extension("truth.csv");
-            write_file(&edges, |out| write_truth(out, data.variables(), &truth))?;
+            write_file(&edges, |out| write_truth(out, data.variables(), &truth, |_, _| None))?;
         }
         Ok(Self::new(load(&[file.to_owned()], &ReadOptions::default())?, truth))
     }

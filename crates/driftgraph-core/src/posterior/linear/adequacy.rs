@@ -87,6 +87,12 @@ impl Adequacy {
         self.shares.iter().zip(&self.clustering).map(weight).collect()
     }
 
+    /// The share of the evidence that counts, over all targets.
+    pub fn mean_tempering(&self) -> f64 {
+        let all = self.tempering();
+        all.iter().sum::<f64>() / all.len().max(1) as f64
+    }
+
     /// Mean shares over the variables.
     pub fn mean_shares(&self) -> Shares {
         let n = self.shares.len().max(1) as f64;

@@ -3,7 +3,7 @@
 use super::dynamics::LinearDynamics;
 use super::grid::{Group, LinearGrid};
 use super::sums::StepSums;
-use crate::numeric::kernels::{View, add_product, product};
+use crate::numeric::kernels::{View, add_product, add_scaled, product, transpose};
 use crate::numeric::linalg::{cholesky, identity, solve_lower, solve_upper};
 use crate::numeric::real::ln;
 use crate::random::RandomStream;
@@ -84,17 +84,8 @@ impl<'a> JointFilter<'a> {
         Self { grid, dynamics, uncertainty, steady: STEADY }
     }
 
-    /// z' = z T + h b, with T `[source, target]`.
-    fn transition(&self, step: f64) -> Vec<f64> {
-        let d = self.grid.n_variables();
-        let mut transition = identity(d);
-        for target in 0..d {
-            let scale = step * self.grid.scales()[target];
-            for source in 0..d {
-                transition[source * d + target] += scale * self.dynamics.effect(source, target);
-            }
-        }
-        transition
+    fn transition(&self, step: f64) -> Transition {
+        Transition::new(self.dynamics, self.grid.scales(), step)
     }
 
     fn offsets(&self, step: f64) -> Vec<f64> {
@@ -164,10 +155,11 @@ impl<'a> JointFilter<'a> {
     fn predicted_covariance(&self, filtered: &[f64], step: f64) -> Vec<f64> {
         let d = self.grid.n_variables();
         let transition = self.transition(step);
-        let square = |matrix| View::new(matrix, d, d);
-        let (mut half, mut predicted) = (vec![0.0; d * d], vec![0.0; d * d]);
-        product(&mut half, d, square(filtered), square(&transition));
-        product(&mut predicted, d, square(&transition).t(), square(&half));
+        // F is symmetric: F T = (T' F)'.
+        let half = transition.transposed_times(filtered);
+        let mut turned = vec![0.0; d * d];
+        transpose(&mut turned, &half, d, d);
+        let mut predicted = transition.transposed_times(&turned);
         symmetrise(&mut predicted, d);
         for (idx, scale) in self.grid.scales().iter().enumerate() {
             predicted[idx * (d + 1)] += scale * scale * self.dynamics.variances[idx] * step;
@@ -185,10 +177,8 @@ impl<'a> JointFilter<'a> {
             return Some(last);
         }
         let (here, next) = (&all.records[key.0], &all.records[key.1]);
-        let transition = self.transition(next.step);
         // J = P⁻¹ T' F with P the predicted covariance of the next point and F the filtered one of this.
-        let mut gain = vec![0.0; d * d];
-        product(&mut gain, d, View::new(&transition, d, d).t(), View::new(&here.filtered, d, d));
+        let mut gain = self.transition(next.step).transposed_times(&here.filtered);
         let factor = cholesky(&next.predicted, d)?;
         solve_lower(&factor, d, &mut gain, d);
         let half_gain = gain.clone();
@@ -203,18 +193,17 @@ impl<'a> JointFilter<'a> {
         let mut means =
             Means { filtered: Vec::with_capacity(size), predicted: Vec::with_capacity(size) };
         let mut here = self.dynamics.initial_means.repeat(n);
-        let mut transition = (0.0, Vec::new(), Vec::new());
+        let mut last: Option<(f64, Transition, Vec<f64>)> = None;
         for (point, &idx) in all.of_point.iter().enumerate() {
             let record = &all.records[idx];
             if point > 0 {
-                if transition.0 != record.step {
-                    transition =
-                        (record.step, self.transition(record.step), self.offsets(record.step));
+                if last.as_ref().is_none_or(|last| last.0 != record.step) {
+                    let step = record.step;
+                    last = Some((step, self.transition(step), self.offsets(step)));
                 }
-                let mut next = transition.2.repeat(n);
-                let factors = (View::new(&here, n, d), View::new(&transition.1, d, d));
-                add_product(&mut next, d, factors.0, factors.1);
-                here = next;
+                if let Some((_, transition, offsets)) = &last {
+                    here = transition.next(&here, offsets);
+                }
             }
             means.predicted.extend_from_slice(&here);
             let n_cells = record.cells.len();
@@ -433,6 +422,86 @@ impl<'a> JointFilter<'a> {
     }
 }
 
+/// One step of the process without noise: z' = z T + h b, with T = I + h W `[source, target]`.
+///
+/// A graph that was drawn has few edges, and products with it are worth skipping what is not there.
+struct Transition {
+    n_variables: usize,
+    edges: Edges,
+}
+
+enum Edges {
+    /// All of T.
+    Dense(Vec<f64>),
+    /// Source, target and weight of what T has beside the identity, ordered by target.
+    Sparse(Vec<(usize, usize, f64)>),
+}
+
+/// Share of all pairs up to which edges are handled one by one.
+const FEW_EDGES: f64 = 0.1;
+
+impl Transition {
+    fn new(dynamics: &LinearDynamics, scales: &[f64], step: f64) -> Self {
+        let d = scales.len();
+        let weight = |source: usize, target: usize| {
+            step * scales[target] * dynamics.effect(source, target)
+        };
+        let pairs = (0..d).flat_map(|target| (0..d).map(move |source| (source, target)));
+        let few: Vec<(usize, usize, f64)> = pairs
+            .map(|(source, target)| (source, target, weight(source, target)))
+            .filter(|(_, _, weight)| *weight != 0.0)
+            .collect();
+        if few.len() as f64 <= FEW_EDGES * (d * d) as f64 {
+            return Self { n_variables: d, edges: Edges::Sparse(few) };
+        }
+        let mut dense = identity(d);
+        for (source, target, weight) in few {
+            dense[source * d + target] += weight;
+        }
+        Self { n_variables: d, edges: Edges::Dense(dense) }
+    }
+
+    /// T' M for a square matrix.
+    fn transposed_times(&self, matrix: &[f64]) -> Vec<f64> {
+        let d = self.n_variables;
+        match &self.edges {
+            Edges::Dense(dense) => {
+                let mut out = vec![0.0; d * d];
+                product(&mut out, d, View::new(dense, d, d).t(), View::new(matrix, d, d));
+                out
+            }
+            Edges::Sparse(edges) => {
+                let mut out = matrix.to_vec();
+                for &(source, target, weight) in edges {
+                    add_scaled(&mut out[target * d..][..d], weight, &matrix[source * d..][..d]);
+                }
+                out
+            }
+        }
+    }
+
+    /// z T + offsets for rows of states.
+    fn next(&self, states: &[f64], offsets: &[f64]) -> Vec<f64> {
+        let d = self.n_variables;
+        let n = states.len() / d;
+        let mut next = offsets.repeat(n);
+        match &self.edges {
+            Edges::Dense(dense) => {
+                add_product(&mut next, d, View::new(states, n, d), View::new(dense, d, d));
+            }
+            Edges::Sparse(edges) => {
+                for (next, state) in next.chunks_exact_mut(d).zip(states.chunks_exact(d)) {
+                    next.iter_mut().zip(state).for_each(|(next, state)| *next += state);
+                    for &(source, target, weight) in edges {
+                        next[target] += weight * state[source];
+                    }
+                }
+            }
+        }
+        next
+    }
+}
+
 /// Means before and after each point was seen, `[point, variable]`.
 pub(super) struct Predictions {
     pub(super) filtered: Vec<f64>,
@@ -478,7 +547,7 @@ impl Record {
         }
         let log_det: f64 = (0..n).map(|idx| ln(self.factor[idx * (n + 1)])).sum();
         let mut columns = vec![0.0; errors.len()];
-        crate::numeric::kernels::transpose(&mut columns, errors, n_series, n);
+        transpose(&mut columns, errors, n_series, n);
         solve_lower(&self.factor, n, &mut columns, n_series);
         let squares: f64 = columns.iter().map(|value| value * value).sum();
         let constant = log_det + 0.5 * n as f64 * ln(std::f64::consts::TAU);

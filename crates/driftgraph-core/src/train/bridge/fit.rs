@@ -81,6 +81,30 @@ impl BridgeFit {
         Self { trainer, stop, terms, lagged_log_odds, instant_log_odds, beliefs, adequacy }
     }
 
+    /// The same with beliefs that lean on `careful` ones of a linear process, as far as this process is inadequate.
+    ///
+    /// Log-odds of processes that are fitted by gradients count every step as if the process were right. Where they
+    /// include effects within a step, rows are too far apart for the direction of the lagged ones, and only the
+    /// careful beliefs about these are kept.
+    #[must_use]
+    pub(crate) fn leaning_on(mut self, careful: &[f64]) -> Self {
+        let trust = self.adequacy.mean_tempering();
+        let lagged_trust = if self.instant_log_odds.is_some() { 0.0 } else { trust };
+        for (own, careful) in self.beliefs.lagged.iter_mut().zip(careful) {
+            *own = lagged_trust * *own + (1.0 - lagged_trust) * careful;
+        }
+        let BetaLaw { alpha, beta } = DensityRule::careful_law(self.variables().len());
+        let usual = alpha / (alpha + beta);
+        if let (Some(beliefs), Some(odds)) = (&mut self.beliefs.instant, &self.instant_log_odds) {
+            for (own, odds) in beliefs.iter_mut().zip(odds) {
+                if odds.is_finite() {
+                    *own = trust * *own + (1.0 - trust) * usual;
+                }
+            }
+        }
+        self
+    }
+
     /// What is believed of the edges.
     pub fn beliefs(&self) -> &EdgeBeliefs {
         &self.beliefs

@@ -64,6 +64,26 @@ impl LinearEdges {
     }
 }
 
+/// Probabilities of the two careful chains together, `[source, target]` in the user's order of variables.
+pub(super) fn careful(task: &LinearTask, totals: [&ChainTotals; 2], usual_share: f64) -> Vec<f64> {
+    let d = task.grid.n_variables();
+    let probability = |at: usize| {
+        let (source, target) = (at / d, at % d);
+        match task.pools.gate(source, target) {
+            Gate::Off => 0.0,
+            Gate::On if source != target => 1.0,
+            _ => believed(totals, target * (d + 1) + source, usual_share),
+        }
+    };
+    task.to_user(&(0..d * d).map(probability).collect::<Vec<f64>>(), 0.0)
+}
+
+/// The chain with a careful law of densities, and the one with that of the settings as far as evidence counts.
+fn believed([careful, usual]: [&ChainTotals; 2], idx: usize, usual_share: f64) -> f64 {
+    let probability = |one: &ChainTotals| one.probabilities[idx] / one.n;
+    (1.0 - usual_share) * probability(careful) + usual_share * probability(usual)
+}
+
 struct Entry {
     log_odds: f64,
     probability: f64,
@@ -74,19 +94,17 @@ struct Entry {
 
 impl Entry {
     /// The mean of the plain chains ranks, together with the ascent; the careful ones are believed.
-    fn of_chains(totals: &[&ChainTotals], idx: usize, ascent: f64, learned_share: f64) -> Self {
+    fn of_chains(totals: &[&ChainTotals], idx: usize, ascent: f64, usual_share: f64) -> Self {
         let (plain, careful) = totals.split_at(N_PLAIN);
         let odds: Vec<f64> = plain.iter().map(|one| one.log_odds[idx] / one.n).collect();
         let mean = odds.iter().sum::<f64>() / odds.len() as f64;
         let spread = odds.iter().map(|own| (own - mean).powi(2)).sum::<f64>() / odds.len() as f64;
-        let probability = |one: &ChainTotals| one.probabilities[idx] / one.n;
         let weight: f64 = plain.iter().map(|one| one.probabilities[idx]).sum();
         let effect = plain.iter().map(|one| one.effects[idx]).sum::<f64>() / weight;
         let square = plain.iter().map(|one| one.squares[idx]).sum::<f64>() / weight;
         Self {
             log_odds: 0.5 * (mean + ascent),
-            probability: (1.0 - learned_share) * probability(careful[0])
-                + learned_share * probability(careful[1]),
+            probability: believed([careful[0], careful[1]], idx, usual_share),
             effect: if effect.is_finite() { effect } else { 0.0 },
             deviation: (square - effect * effect).max(0.0).sqrt(),
             disagreement: spread.sqrt(),

@@ -1,6 +1,6 @@
 //! What a chain learns of the densities of the graph.
 
-use crate::numeric::real::{exp, ln};
+use crate::numeric::real::exp;
 use crate::numeric::special::ln_beta;
 use crate::posterior::linear::pools::{BetaLaw, EdgePools};
 use crate::random::RandomStream;
@@ -10,8 +10,6 @@ const ALPHAS: [f64; 9] = [0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0];
 const BETAS: [f64; 8] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0];
 /// Edges and absent edges that a careful belief about densities is worth.
 const CAREFUL_WEIGHT: f64 = 20.0;
-/// The same of the belief about their mean.
-const MEAN_WEIGHT: f64 = 8.0;
 /// Targets that a variable is believed to drive, beside itself, and the largest share of all.
 const USUAL_TARGETS: f64 = 2.5;
 const LARGEST_MEAN: f64 = 0.4;
@@ -21,32 +19,15 @@ const LARGEST_MEAN: f64 = 0.4;
 pub enum DensityRule {
     /// Nothing: their law is that of the prior.
     Given,
-    /// Their law is one of these, each with its log weight.
-    OneOf(Vec<(BetaLaw, f64)>),
+    /// Their law is one of these, alike before anything is seen.
+    OneOf(Vec<BetaLaw>),
 }
 
 impl DensityRule {
     /// Any law from hubs to networks without structure, alike.
     pub fn any_law() -> Self {
         let laws = ALPHAS.iter().flat_map(|&alpha| BETAS.map(|beta| BetaLaw { alpha, beta }));
-        Self::OneOf(laws.map(|law| (law, 0.0)).collect())
-    }
-
-    /// Laws of equal weight whose mean is learned, under a careful belief about it.
-    pub fn learned_mean(n_variables: usize) -> Self {
-        let usual = usual_mean(n_variables);
-        let mut means: Vec<f64> = vec![0.01, 0.02, 0.03, 0.05, 0.07];
-        means.extend((0..14).map(|step| 0.1 + 0.04 * f64::from(step)));
-        let width = |idx: usize| {
-            let (low, high) = (idx.saturating_sub(1), (idx + 1).min(means.len() - 1));
-            (means[high] - means[low]) / (high - low) as f64
-        };
-        let law = |(idx, &mean): (usize, &f64)| {
-            let (a, b) = (MEAN_WEIGHT * usual, MEAN_WEIGHT * (1.0 - usual));
-            let log_weight = (a - 1.0) * ln(mean) + (b - 1.0) * ln(1.0 - mean) + ln(width(idx));
-            (law_of_mean(mean), log_weight)
-        };
-        Self::OneOf(means.iter().enumerate().map(law).collect())
+        Self::OneOf(laws.collect())
     }
 
     /// A law whose mean is what is usual among this many variables.
@@ -71,24 +52,23 @@ impl DensityRule {
                 None => kinds.push((edges, size, 1.0)),
             }
         }
-        let log_weight = |&(law, log_weight): &(BetaLaw, f64)| {
-            let BetaLaw { alpha, beta } = law;
+        let log_weight = |&BetaLaw { alpha, beta }: &BetaLaw| {
             let pool = |&(edges, size, n): &(f64, f64, f64)| {
                 n * (ln_beta(alpha + edges, beta + size - edges) - ln_beta(alpha, beta))
             };
-            log_weight + kinds.iter().map(pool).sum::<f64>()
+            kinds.iter().map(pool).sum::<f64>()
         };
         let logs: Vec<f64> = laws.iter().map(log_weight).collect();
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = logs.iter().map(|log| exp(log - largest)).collect();
         let mut left = random.uniform() * weights.iter().sum::<f64>();
-        for ((law, _), weight) in laws.iter().zip(&weights) {
+        for (law, weight) in laws.iter().zip(&weights) {
             left -= weight;
             if left < 0.0 {
                 return Some(*law);
             }
         }
-        laws.last().map(|(law, _)| *law)
+        laws.last().copied()
     }
 }
 
