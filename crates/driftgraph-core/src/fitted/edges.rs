@@ -260,7 +260,8 @@ impl<'a> Shapes<'a> {
             // Nothing speaks for one way more than for the other.
             Direction::Either => 0.5 * instant[idx].max(instant[self.reverse(idx)]).sigmoid(),
         };
-        1.0 - (1.0 - lagged) * (1.0 - within)
+        // Two views of one influence, not two influences.
+        lagged.max(within)
     }
 
     /// Which way the effect within a step goes.

@@ -6,7 +6,7 @@
 mod ensemble;
 mod folds;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 
@@ -82,6 +82,18 @@ pub struct CandidateReport {
     /// Units that it was not asked to predict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_asked: Vec<usize>,
+}
+
+impl CandidateReport {
+    /// Adds what the same candidate predicted of other units.
+    fn add(&mut self, more: Self) {
+        for (own, more) in self.log_likelihoods.iter_mut().zip(more.log_likelihoods) {
+            *own = own.or(more);
+        }
+        self.not_asked.retain(|unit| more.not_asked.contains(unit));
+        self.converged &= more.converged;
+        self.stopped |= more.stopped;
+    }
 }
 
 /// A gain in held-out log likelihood.
@@ -202,7 +214,7 @@ pub fn select(
         tried.push(BridgeSettings { instantaneous: true, ..base });
     }
     let all = folds.n_folds();
-    let mut candidates = evaluate(&folds, all, task.knowledge, &tried, progress)?;
+    let mut candidates = evaluate(&folds, 0..all, task.knowledge, &tried, progress)?;
     let mut chosen = settings.compare(&mut candidates, 0);
     let winner = &candidates[chosen].settings;
     // Node functions go with Gaussian innovations only.
@@ -210,8 +222,16 @@ pub fn select(
     if plan.neural && winner.drift == DriftParts::Linear && gaussian {
         let neural = BridgeSettings { drift: DriftParts::LinearAndNeural, ..winner.clone() };
         let some = settings.n_costly_folds.clamp(1, all);
-        candidates.extend(evaluate(&folds, some, task.knowledge, &[neural], progress)?);
-        chosen = settings.compare(&mut candidates, chosen);
+        candidates.extend(evaluate(&folds, 0..1, task.knowledge, &[neural.clone()], progress)?);
+        let other = chosen;
+        chosen = settings.compare(&mut candidates, other);
+        // A candidate that predicts the first fold worse will not be chosen: the others are not worth their cost.
+        let last = candidates.len() - 1;
+        if candidates[last].gain.is_none_or(|gain| gain.mean > 0.0) && some > 1 {
+            let rest = evaluate(&folds, 1..some, task.knowledge, &[neural], progress)?;
+            rest.into_iter().for_each(|rest| candidates[last].add(rest));
+            chosen = settings.compare(&mut candidates, other);
+        }
     }
     let (unit, skipped) = (Some(folds.unit()), plan.skipped);
     Ok(Selection { candidates, chosen, unit, skipped })
@@ -332,25 +352,26 @@ fn name_of(settings: &BridgeSettings) -> String {
     name
 }
 
-/// Fits every candidate without each of the first folds, in parallel, and predicts the fold.
+/// Fits every candidate without each of some folds, in parallel, and predicts the fold.
 fn evaluate(
     folds: &Folds,
-    n_folds: usize,
+    some: Range<usize>,
     knowledge: &EdgePrior,
     tried: &[BridgeSettings],
     progress: &dyn Progress,
 ) -> Result<Vec<CandidateReport>, BridgeError> {
+    let n_folds = some.len();
     let jobs: Vec<Result<FoldPrediction, BridgeError>> = (0..tried.len() * n_folds)
         .into_par_iter()
         .map(|job| {
-            let (settings, fold) = (&tried[job / n_folds], job % n_folds);
+            let (settings, fold) = (&tried[job / n_folds], some.start + job % n_folds);
             predict_fold(folds, fold, knowledge, settings, progress)
         })
         .collect();
     let results = jobs.into_iter().collect::<Result<Vec<_>, _>>()?;
     let report = |(settings, results): (&BridgeSettings, &[FoldPrediction])| {
         let mut log_likelihoods = vec![None; folds.n_units()];
-        for (fold, result) in results.iter().enumerate() {
+        for (fold, result) in some.clone().zip(results) {
             for (&unit, &value) in folds.units_of(fold).iter().zip(&result.log_likelihoods) {
                 log_likelihoods[unit] = value;
             }
@@ -362,7 +383,8 @@ fn evaluate(
             gain: None,
             converged: results.iter().all(|result| result.converged),
             stopped: results.iter().any(|result| result.stopped),
-            not_asked: (n_folds..folds.n_folds())
+            not_asked: (0..folds.n_folds())
+                .filter(|fold| !some.contains(fold))
                 .flat_map(|fold| folds.units_of(fold).to_vec())
                 .collect(),
         }

@@ -81,18 +81,21 @@ impl BridgeFit {
         Self { trainer, stop, terms, lagged_log_odds, instant_log_odds, beliefs, adequacy }
     }
 
-    /// The same with beliefs that lean on `careful` ones of a linear process, as far as this process is inadequate.
+    /// The same with beliefs that lean on `careful` ones of a linear process.
     ///
-    /// Log-odds of processes that are fitted by gradients count every step as if the process were right. Where they
-    /// include effects within a step, rows are too far apart for the direction of the lagged ones, and only the
-    /// careful beliefs about these are kept.
+    /// Log-odds of processes that are fitted by gradients count every step as if the process were right, and those of
+    /// node functions run into thousands. Of node functions the order is kept: which edges are believed more than others
+    /// is theirs to say, how far edges are believed is not. Effects within a step mean that rows are too far apart for
+    /// the direction of lagged ones, about which the careful beliefs alone are kept; links within a step are believed
+    /// as far as the process is adequate.
     #[must_use]
     pub(crate) fn leaning_on(mut self, careful: &[f64]) -> Self {
+        self.beliefs.lagged = if self.trainer.model().is_sampled() {
+            reordered(careful, &self.lagged_log_odds)
+        } else {
+            careful.to_vec()
+        };
         let trust = self.adequacy.mean_tempering();
-        let lagged_trust = if self.instant_log_odds.is_some() { 0.0 } else { trust };
-        for (own, careful) in self.beliefs.lagged.iter_mut().zip(careful) {
-            *own = lagged_trust * *own + (1.0 - lagged_trust) * careful;
-        }
         let BetaLaw { alpha, beta } = DensityRule::careful_law(self.variables().len());
         let usual = alpha / (alpha + beta);
         if let (Some(beliefs), Some(odds)) = (&mut self.beliefs.instant, &self.instant_log_odds) {
@@ -193,6 +196,21 @@ impl BridgeFit {
     }
 }
 
+/// The same probabilities, the largest for the pair of variables with the largest log-odds and so on.
+///
+/// Edges from a variable to itself, and those that are fixed, stay what they are.
+fn reordered(probabilities: &[f64], log_odds: &[f64]) -> Vec<f64> {
+    let n = probabilities.len().isqrt();
+    let is_free = |idx: &usize| idx / n != idx % n && log_odds[*idx].is_finite();
+    let mut pairs: Vec<usize> = (0..n * n).filter(is_free).collect();
+    let mut values: Vec<f64> = pairs.iter().map(|&idx| probabilities[idx]).collect();
+    values.sort_by(f64::total_cmp);
+    pairs.sort_by(|&a, &b| log_odds[a].total_cmp(&log_odds[b]));
+    let mut out = probabilities.to_vec();
+    pairs.into_iter().zip(values).for_each(|(idx, value)| out[idx] = value);
+    out
+}
+
 /// Probabilities of log-odds whose evidence counts only in part: the rest of the way they stay at what is usual.
 fn tempered(log_odds: &[f64], weights: &[f64]) -> Vec<f64> {
     let n = weights.len();
@@ -236,4 +254,17 @@ pub fn combined_scores(lagged: &[f64], instant: Option<&[f64]>) -> Vec<f64> {
             lagged[idx].softplus() + either.softplus()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_change_places_by_the_log_odds_and_fixed_ones_stay() {
+        let careful = [1.0, 0.2, 0.9, 0.5, 1.0, 0.4, 0.1, 0.0, 1.0];
+        let odds = [9.0, 700.0, -3.0, 20.0, 8.0, 100.0, -50.0, f64::NEG_INFINITY, 7.0];
+        let expected = [1.0, 0.9, 0.2, 0.4, 1.0, 0.5, 0.1, 0.0, 1.0];
+        assert_eq!(reordered(&careful, &odds), expected);
+    }
 }
