@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Experiment(ExperimentArgs),
 }
 
-/// Show what the tool does, on the glycolysis system, whose true graph is known
+/// Show what the tool does: a network of genes, whose true graph is known, and a case where samples are too coarse
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
