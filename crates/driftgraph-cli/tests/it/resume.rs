@@ -44,7 +44,8 @@ fn steps_logged(run: &Path) -> Vec<u64> {
 fn two_hundred_steps_equal_one_hundred_and_one_hundred_more_on_other_threads() {
     let sandbox = small_system();
     let posteriors = [
-        // A linear drift without it takes rounds and sweeps, not gradient steps.
+        // Rounds and sweeps instead of gradient steps.
+        "--select none",
         "--select none --instantaneous",
         "--select none --ensemble 2 --drift linear-and-neural",
         "--preset simulated --hidden-size 8 --learning-rate-decay constant",
