@@ -186,6 +186,19 @@ test("a short fit finishes and its report is live", { timeout: 90_000 }, async (
   assert.ok(await count() > 0);
 });
 
+test("a method of one file and one line is chosen, run and shown", async () => {
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await page.locator("#file").setInputFiles(join(folder, "data/data.csv"));
+  await page.locator("#variables-table tbody tr").first().waitFor();
+  await page.locator("#name").fill("toys");
+  await page.locator("#method").selectOption("toy");
+  await page.locator("#begin").click();
+  await page.locator("#graph-svg").waitFor({ timeout: 30_000 });
+  assert.equal(await page.locator("#standing").innerText(), "finished");
+  assert.match(await page.locator("main").innerText(), /Method: toy, .*which learns nothing/i);
+  assert.equal(await page.locator("#hold").count(), 0, "there is no process to ask");
+});
+
 test("two runs are compared side by side", async () => {
   execFileSync(binary, ["fit", "data/data.csv", "--steps", "60", "--select", "none", "--ensemble", "1", "--out", "runs/third"], { cwd: folder, stdio: "ignore" });
   await page.goto(`http://127.0.0.1:${port}/`);

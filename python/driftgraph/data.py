@@ -179,7 +179,7 @@ class Dataset:
     @classmethod
     def from_file(
         cls,
-        *paths: str | os.PathLike[str],
+        *paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         time: str | None = None,
         series: str | None = None,
         variables: Sequence[str] = (),
@@ -195,13 +195,15 @@ class Dataset:
     ) -> Dataset:
         """Tables in any format that the binary reads, or folders of them, read exactly as it reads them.
 
+        Several are given one after the other, or as a list.
         The keywords are the options of ``driftgraph check``. What was guessed is in ``notices``. A single NetSim
         ``.mat`` file is read by :meth:`from_netsim`.
         """
-        if len(paths) == 1 and str(paths[0]).endswith(".mat"):
-            return cls.from_netsim(paths[0])
+        files = [os.fspath(file) for path in paths for file in ([path] if isinstance(path, str | os.PathLike) else path)]
+        if len(files) == 1 and files[0].endswith(".mat"):
+            return cls.from_netsim(files[0])
         native = _native.SeriesData.read(
-            [os.fspath(path) for path in paths],
+            files,
             json.dumps(
                 {
                     "time": time,

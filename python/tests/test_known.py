@@ -103,6 +103,10 @@ def test_every_method_of_the_registry_is_an_estimator() -> None:
     assert (model.folder / "report.html").is_file()
     with pytest.raises(RunFolderError, match="learns edges and no process"):
         model.simulate(n_paths=2)
+    assert model.summary().count("score") == 9 and "score" in model._repr_html_()
+    for question in (model.to_networkx, model.to_tigramite, model.plot_graph, model.plot_matrix):
+        with pytest.raises(QuestionError, match="`toy` ranks edges and gives no probabilities"):
+            question()
     again = methods.Ridge.load(methods.Ridge(progress=False).fit(data).save(Path(tempfile.mkdtemp()) / "kept").folder)  # type: ignore[attr-defined]
     assert again.run_["method"] == "ridge"
     with pytest.raises(SettingsError, match="has no setting `steps`"):

@@ -12,7 +12,9 @@ const CHROMIUM: [&str; 2] = ["chromium", "chromium-browser"];
 
 /// Builds the binary, then looks at what it makes.
 pub(crate) fn check_alone() -> anyhow::Result<()> {
-    run("building the binary", &mut cargo(&["build", "--package", "driftgraph-cli"]))?;
+    // As `cargo test` builds it: with the method that is made for tests.
+    let build = ["build", "--workspace", "--all-features", "--bin", "driftgraph"];
+    run("building the binary", &mut cargo(&build))?;
     check()
 }
 

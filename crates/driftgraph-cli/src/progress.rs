@@ -110,14 +110,16 @@ impl Shown {
 }
 
 fn numbers(step: &Step<'_>) -> String {
-    let terms = &step.terms;
+    let (terms, edges) = (&step.terms, step.expected_edges);
+    let elbo = format!("ELBO {:.1}", terms.elbo());
+    let divergences = [terms.initial_kl, terms.path_kl, terms.graph_kl];
+    // A bound in closed form comes as one number.
+    if divergences == [0.0; 3] {
+        return format!("{elbo}, {edges:.1} edges expected");
+    }
+    let [initial, path, graph] = divergences.map(|divergence| format!("{divergence:.1}"));
+    let likelihood = terms.log_likelihood;
     format!(
-        "ELBO {:.1} = likelihood {:.1} - initial {:.1} - path {:.1} - graph {:.1}, {:.1} edges expected",
-        terms.elbo(),
-        terms.log_likelihood,
-        terms.initial_kl,
-        terms.path_kl,
-        terms.graph_kl,
-        step.expected_edges
+        "{elbo} = likelihood {likelihood:.1} - initial {initial} - path {path} - graph {graph}, {edges:.1} edges expected"
     )
 }

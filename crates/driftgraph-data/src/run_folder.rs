@@ -1,26 +1,26 @@
 //! The folder of one run: what was asked, what was learned, and how it went.
 
+mod description;
+mod model_file;
+
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use driftgraph_core::fitted::arrays::{ArrayHead, ArraySource, NamedArray, Values};
 use driftgraph_core::fitted::edges::LearnedEdge;
 use driftgraph_core::fitted::model::FittedModel;
-use driftgraph_core::{ObservedSeries, SeriesSet};
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::SafeTensors;
 
-use crate::fingerprint::fingerprint;
 use crate::graph_formats::read_edge_table;
-use crate::load::{Loaded, load};
+use crate::load::Loaded;
 use crate::record::{
     Ending, JOB_VERSION, JobRecord, LogLine, OLDEST_RUN_VERSION, RUN_VERSION, RunRecord,
 };
-use crate::roles::ReadOptions;
 use crate::run_error::RunError;
-use crate::source;
-use crate::time::TimeAxis;
+
+pub use description::DataDescription;
+use model_file::StoredArrays;
+pub use model_file::write_model;
 
 /// Largest description that is read: a million series have one.
 const MAX_DESCRIPTION_BYTES: u64 = 1 << 28;
@@ -155,107 +155,6 @@ impl RunFolder {
     pub fn open_log(&self) -> io::Result<BufWriter<File>> {
         Ok(BufWriter::new(OpenOptions::new().create(true).append(true).open(self.log_file())?))
     }
-}
-
-/// Where the data of a run came from, and how to tell whether they have changed.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub struct DataDescription {
-    /// The files.
-    pub files: Vec<PathBuf>,
-    /// How they were read.
-    pub options: ReadOptions,
-    /// Hash of their contents.
-    pub fingerprint: String,
-    /// Names of series that were called after files with other names than now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub series_names: Option<Vec<String>>,
-    /// Number of series.
-    pub series: usize,
-    /// Number of variables.
-    pub variables: usize,
-    /// Number of rows.
-    pub rows: usize,
-    /// Number of cells without a value.
-    pub missing_cells: usize,
-    /// What the numbers on the time axis mean.
-    pub time: TimeAxis,
-}
-
-impl DataDescription {
-    /// Describes data as they were read.
-    pub fn new(loaded: &Loaded, options: &ReadOptions) -> Self {
-        let data = &loaded.data;
-        let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or_else(|_| file.clone());
-        let files: Vec<PathBuf> = loaded.files.iter().map(absolute).collect();
-        let names = data.series().iter().map(|series| series.name().to_owned()).collect();
-        let series_names = Some(names)
-            .filter(|names| named_after_files(loaded) && *names != source::names_of_files(&files));
-        Self {
-            files,
-            options: options.clone(),
-            fingerprint: fingerprint(data),
-            series_names,
-            series: data.n_series(),
-            variables: data.n_variables(),
-            rows: data.n_rows(),
-            missing_cells: data.n_missing(),
-            time: loaded.time_axis.clone(),
-        }
-    }
-}
-
-impl DataDescription {
-    /// Reads the data again, from `files` where they were moved; changed data are refused.
-    ///
-    /// Data that lie in the run's folder are found there wherever the folder is now.
-    pub fn load_again(&self, folder: &Path, files: &[PathBuf]) -> Result<Loaded, RunError> {
-        let remembered = self.files.iter().map(|file| {
-            let inside = file.file_name().map(|name| folder.join(name));
-            inside
-                .filter(|inside| !file.exists() && inside.exists())
-                .unwrap_or_else(|| file.clone())
-        });
-        let files = if files.is_empty() { remembered.collect() } else { files.to_vec() };
-        let folder = folder.to_owned();
-        let loaded = match load(&files, &self.options) {
-            Ok(loaded) => loaded,
-            Err(source) => return Err(RunError::Data { folder, source }),
-        };
-        self.same(loaded).ok_or(RunError::DataChanged { folder, files })
-    }
-
-    /// The data with the names they had at the fit, or `None` if they are not those of the fit.
-    ///
-    /// Series without a column for their name are called after their files, which may have other names by now.
-    pub fn same(&self, mut loaded: Loaded) -> Option<Loaded> {
-        if fingerprint(&loaded.data) == self.fingerprint {
-            return Some(loaded);
-        }
-        if !named_after_files(&loaded) || loaded.files.len() != self.files.len() {
-            return None;
-        }
-        let names = self.series_names.clone();
-        let names = names.unwrap_or_else(|| source::names_of_files(&self.files));
-        loaded.data = renamed(&loaded.data, &names)?;
-        (fingerprint(&loaded.data) == self.fingerprint).then_some(loaded)
-    }
-}
-
-/// Whether each file is one series, which no column names.
-fn named_after_files(loaded: &Loaded) -> bool {
-    // Archives of arrays have neither column, and number their series.
-    loaded.time_column.is_some()
-        && loaded.series_column.is_none()
-        && loaded.data.n_series() == loaded.files.len()
-}
-
-/// The same series under other names; `None` if two of these are equal.
-fn renamed(data: &SeriesSet, names: &[String]) -> Option<SeriesSet> {
-    let series = data.series().iter().zip(names).map(|(series, name)| {
-        let (times, values) = (series.times().to_vec(), series.values().to_vec());
-        ObservedSeries::new(name, series.n_variables(), times, values).ok()
-    });
-    SeriesSet::new(data.variables().to_vec(), series.collect::<Option<_>>()?).ok()
 }
 
 /// A run that was read back.
@@ -423,69 +322,9 @@ fn read_limited(file: &Path, limit: u64) -> Result<Vec<u8>, RunError> {
     Ok(bytes)
 }
 
-struct StoredArrays<'a>(SafeTensors<'a>);
-
-impl ArraySource for StoredArrays<'_> {
-    fn head(&self, name: &str) -> Option<ArrayHead> {
-        let tensor = self.0.tensor(name).ok()?;
-        let precision = match tensor.dtype() {
-            Dtype::F32 => "f32".to_owned(),
-            Dtype::F64 => "f64".to_owned(),
-            other => format!("{other:?}").to_lowercase(),
-        };
-        Some(ArrayHead { precision, shape: tensor.shape().to_vec() })
-    }
-
-    fn singles(&self, name: &str) -> Vec<f32> {
-        let Ok(tensor) = self.0.tensor(name) else { return Vec::new() };
-        let (numbers, _) = tensor.data().as_chunks::<4>();
-        numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
-    }
-
-    fn doubles(&self, name: &str) -> Vec<f64> {
-        let Ok(tensor) = self.0.tensor(name) else { return Vec::new() };
-        let (numbers, _) = tensor.data().as_chunks::<8>();
-        numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
-    }
-}
-
-/// Writes arrays in the safetensors format, in an order that depends on their names alone.
-pub fn write_model(mut out: impl Write, arrays: &[NamedArray]) -> io::Result<()> {
-    let bytes: Vec<(Dtype, Vec<u8>)> = arrays.iter().map(|array| to_bytes(&array.values)).collect();
-    let views = arrays.iter().zip(&bytes).map(|(array, (kind, bytes))| {
-        let view = TensorView::new(*kind, array.shape.clone(), bytes);
-        view.map(|view| (array.name.as_str(), view)).map_err(io::Error::other)
-    });
-    let views = views.collect::<io::Result<Vec<_>>>()?;
-    out.write_all(&safetensors::serialize(views, None).map_err(io::Error::other)?)
-}
-
-fn to_bytes(values: &Values) -> (Dtype, Vec<u8>) {
-    match values {
-        Values::Single(all) => (Dtype::F32, all.iter().flat_map(|n| n.to_le_bytes()).collect()),
-        Values::Double(all) => (Dtype::F64, all.iter().flat_map(|n| n.to_le_bytes()).collect()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_model_file_gives_back_names_shapes_and_numbers() {
-        let arrays = [
-            NamedArray::single("w", [2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.5]),
-            NamedArray::double("b", [1, 1], vec![-0.25]),
-        ];
-        let mut file = Vec::new();
-        write_model(&mut file, &arrays).unwrap();
-        let read = SafeTensors::deserialize(&file).unwrap();
-        assert_eq!(read.len(), 2);
-        let w = read.tensor("w").unwrap();
-        assert_eq!(w.shape(), [2, 3]);
-        assert_eq!(w.data()[20..], 6.5_f32.to_le_bytes());
-        assert_eq!(read.tensor("b").unwrap().data(), (-0.25_f64).to_le_bytes());
-    }
 
     #[test]
     fn a_folder_says_what_it_holds_and_is_cleared_of_it() {

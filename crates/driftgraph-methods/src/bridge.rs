@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::doubts::doubts;
 use crate::method::{Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError, from_value, positions, to_object};
+use crate::settings::row;
 
 /// The name of the method, and of a table of its settings in a settings file.
 pub(crate) const NAME: &str = "bridge";
@@ -48,23 +49,22 @@ impl Method for Bridge {
     }
 
     fn presets(&self) -> Vec<Preset> {
-        let own = |name, meaning, settings: Value| Preset {
-            name,
-            meaning,
-            settings: to_object(&settings),
-        };
         vec![
-            own(NAME, "chooses instantaneous effects and a neural drift by itself", json!({})),
-            own("bridge-linear", "the linear candidate alone", json!({"select": "none"})),
-            own(
+            Preset::new(
+                NAME,
+                "chooses instantaneous effects and a neural drift by itself",
+                &json!({}),
+            ),
+            Preset::new("bridge-linear", "the linear candidate alone", &json!({"select": "none"})),
+            Preset::new(
                 "bridge-instantaneous",
                 "the linear candidate with effects within a step alone",
-                json!({"select": "none", "instantaneous": true}),
+                &json!({"select": "none", "instantaneous": true}),
             ),
-            own(
+            Preset::new(
                 "bridge-neural",
                 "the candidate with node functions alone",
-                json!({"select": "none", "drift": "linear-and-neural"}),
+                &json!({"select": "none", "drift": "linear-and-neural"}),
             ),
         ]
     }
@@ -97,15 +97,6 @@ impl Method for Bridge {
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
         BridgePlan::new(task.plan.asked())?.learn(task.data, task.progress)
     }
-}
-
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: Range,
-    meaning: &'static str,
-) -> Setting {
-    Setting { name, default, range, meaning, source: "" }
 }
 
 /// How a fit is run, beside the settings of a single one.

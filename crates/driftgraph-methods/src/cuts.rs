@@ -16,11 +16,11 @@ use driftgraph_core::train::progress::{Kept, Part, Progress, Step, Training};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, ElboTerms};
 use driftgraph_data::record::TrainingRecord;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
-use crate::plan::to_object;
 use crate::regular::COUNTS_ROWS;
+use crate::settings::row;
 use chance::Seeded;
 use table::Table;
 use trainer::Trainer;
@@ -52,15 +52,6 @@ const SETTINGS: [Setting; 14] = [
     row("seed", "0", Range::Any, "decides initial weights, samples and graphs"),
 ];
 
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: Range,
-    meaning: &'static str,
-) -> Setting {
-    Setting { name, default, range, meaning, source: "" }
-}
-
 impl Method for Cuts {
     fn name(&self) -> &'static str {
         NAME
@@ -75,26 +66,21 @@ impl Method for Cuts {
     }
 
     fn presets(&self) -> Vec<Preset> {
-        let own = |name, meaning, settings: Value| Preset {
-            name,
-            meaning,
-            settings: to_object(&settings),
-        };
         vec![
-            own(
+            Preset::new(
                 NAME,
                 "the authors' settings for Lorenz, which the paper takes for glycolysis too",
-                json!({}),
+                &json!({}),
             ),
-            own(
+            Preset::new(
                 "cuts-netsim",
                 "the authors' settings for Netsim",
-                json!({"lags": 5, "sparsity": 5, "fill_after": 200, "masked_epochs": 600, "last_epochs": 200, "weight_decay": 0.001}),
+                &json!({"lags": 5, "sparsity": 5, "fill_after": 200, "masked_epochs": 600, "last_epochs": 200, "weight_decay": 0.001}),
             ),
-            own(
+            Preset::new(
                 "cuts-dream3",
                 "the authors' settings for DREAM3",
-                json!({"lags": 5, "sparsity": 5, "fill_after": 20, "masked_epochs": 30, "last_epochs": 50, "layers": 5}),
+                &json!({"lags": 5, "sparsity": 5, "fill_after": 20, "masked_epochs": 30, "last_epochs": 50, "layers": 5}),
             ),
         ]
     }

@@ -16,7 +16,7 @@ use crate::levels::{INTERPOLATES, filled_levels, steps};
 use crate::method::{Learned, Method, MethodError, MethodTask, Takes};
 use crate::plan::{PlanError, from_value};
 use crate::regression::MIN_STEPS;
-use crate::settings::checked_by_table;
+use crate::settings::{checked_by_table, row};
 use tree::{Forest, Sources, Splits, Tree};
 
 const NAME: &str = "dyngenie3";
@@ -35,15 +35,6 @@ const SETTINGS: [Setting; 5] = [
     row("decay", "auto", DECAY, "rate at which variables decay, per unit of time; `auto` takes the fastest decay seen in each variable"),
     row("seed", "0", Range::Any, "decides samples and splits"),
 ];
-
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: Range,
-    meaning: &'static str,
-) -> Setting {
-    Setting { name, default, range, meaning, source: "" }
-}
 
 impl Method for DynGenie3 {
     fn name(&self) -> &'static str {

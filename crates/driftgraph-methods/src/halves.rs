@@ -189,10 +189,11 @@ mod tests {
 
     use super::*;
 
-    /// Series made step by step from the row before, its number and Gaussian noise; every edge counts as probable.
+    /// Series of so many rows and variables, made step by step from the row before, its number and Gaussian noise; every
+    /// edge counts as probable.
     fn warned(
         seed: u64,
-        (n_series, n_rows, d): (usize, usize, usize),
+        [n_series, n_rows, d]: [usize; 3],
         next: impl Fn(usize, usize, &[f64], &[f64]) -> Vec<f64>,
     ) -> Option<String> {
         const BURN_IN: usize = 40;
@@ -236,19 +237,18 @@ mod tests {
     #[test]
     fn data_of_one_law_are_seldom_said_to_disagree() {
         const N: u64 = 300;
-        for (n_series, n_rows, d) in [(1, 91, 2), (1, 200, 5), (1, 400, 10), (8, 40, 4)] {
+        for size in [[1, 91, 2], [1, 200, 5], [1, 400, 10], [8, 40, 4]] {
             for (memory, coupling) in [(0.5, 0.3), (0.9, 0.05), (0.0, 0.0)] {
-                let found = count(N, |seed| {
-                    warned(seed, (n_series, n_rows, d), |_, _, x, e| ring(memory, coupling, x, e))
-                });
-                let what = format!("{n_series} x {n_rows} x {d}, memory {memory}");
+                let found =
+                    count(N, |seed| warned(seed, size, |_, _, x, e| ring(memory, coupling, x, e)));
+                let what = format!("series, rows and variables {size:?}, memory {memory}");
                 // One table in a hundred.
                 assert!(found <= 3, "{what}: {found} of {N}");
             }
         }
         // Predator and prey in logarithms: far from linear, with cycles of changing size.
         let found = count(N, |seed| {
-            warned(seed, (1, 91, 2), |_, _, x, e| {
+            warned(seed, [1, 91, 2], |_, _, x, e| {
                 let (prey, predator) = (x[0].clamp(-4.0, 4.0), x[1].clamp(-4.0, 4.0));
                 vec![
                     prey + 0.3 * (1.0 - predator.exp()) - 0.05 * prey.exp() + 0.1 * e[0],
@@ -263,7 +263,7 @@ mod tests {
     fn an_edge_that_ends_in_the_middle_is_told_of_with_its_half() {
         const N: u64 = 100;
         let found = |by_series: bool| {
-            let size = if by_series { (8, 40, 3) } else { (1, 200, 3) };
+            let size = if by_series { [8, 40, 3] } else { [1, 200, 3] };
             count(N, |seed| {
                 let text = warned(seed, size, |series, row, x, e| {
                     let first = if by_series { series < 4 } else { row < 100 };
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn few_rows_and_no_edges_say_nothing() {
-        assert_eq!(warned(0, (1, 40, 2), |_, _, x, e| ring(0.5, 0.3, x, e)), None);
+        assert_eq!(warned(0, [1, 40, 2], |_, _, x, e| ring(0.5, 0.3, x, e)), None);
         let sentence =
             sentence(&[vec!["`a -> b`".into()], vec!["`c -> d`".into()]], "rows").unwrap();
         assert_eq!(

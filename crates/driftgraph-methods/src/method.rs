@@ -11,6 +11,7 @@ use driftgraph_core::{CoreError, EdgeScores, SeriesSet};
 use driftgraph_data::record::{Asked, TrainingRecord};
 use serde_json::{Map, Value};
 
+use crate::plan::to_object;
 use crate::settings::checked_by_table;
 use crate::{FitPlan, PlanError};
 
@@ -87,6 +88,17 @@ pub struct Preset {
     pub meaning: &'static str,
     /// What differs from the method's own defaults.
     pub settings: Map<String, Value>,
+}
+
+impl Preset {
+    /// A preset of settings that are an object in JSON.
+    pub(crate) fn new(
+        name: &'static str,
+        meaning: &'static str,
+        settings: &impl serde::Serialize,
+    ) -> Self {
+        Self { name, meaning, settings: to_object(settings) }
+    }
 }
 
 /// What data a method can take.

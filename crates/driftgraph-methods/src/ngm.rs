@@ -12,10 +12,10 @@ mod windows;
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet, Standardizer};
 use driftgraph_data::record::TrainingRecord;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
-use crate::plan::to_object;
+use crate::settings::row;
 use trainer::Trainer;
 use windows::{Clock, Windows};
 
@@ -39,15 +39,6 @@ const SETTINGS: [Setting; 11] = [
     row("seed", "0", Range::Any, "decides initial weights and windows"),
 ];
 
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: Range,
-    meaning: &'static str,
-) -> Setting {
-    Setting { name, default, range, meaning, source: "" }
-}
-
 impl Method for Ngm {
     fn name(&self) -> &'static str {
         NAME
@@ -62,26 +53,21 @@ impl Method for Ngm {
     }
 
     fn presets(&self) -> Vec<Preset> {
-        let own = |name, meaning, settings: Value| Preset {
-            name,
-            meaning,
-            settings: to_object(&settings),
-        };
         vec![
-            own(
+            Preset::new(
                 NAME,
                 "the paper's settings for DREAM3 and Netsim, windows inside series",
-                json!({}),
+                &json!({}),
             ),
-            own(
+            Preset::new(
                 "ngm-lorenz",
                 "the paper's settings for Lorenz and glycolysis",
-                json!({"sparsity": 0.1}),
+                &json!({"sparsity": 0.1}),
             ),
-            own(
+            Preset::new(
                 "ngm-irregular",
                 "the paper's settings for Lorenz with dropped rows: given times, one window per step",
-                json!({"sparsity": 0.1, "clock": "given", "batch_size": 1}),
+                &json!({"sparsity": 0.1, "clock": "given", "batch_size": 1}),
             ),
         ]
     }

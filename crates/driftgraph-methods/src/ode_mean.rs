@@ -13,6 +13,7 @@ use driftgraph_core::process::sde::DiagonalSde;
 use driftgraph_core::train::settings::{Range, Setting};
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
+use crate::settings::row;
 
 /// A neural ODE by least squares.
 pub(crate) struct OdeMean;
@@ -25,15 +26,6 @@ const SETTINGS: [Setting; 5] = [
     row("step_size", "0.1", Range::Number { min: 0.0, max: f64::MAX, above: true }, "longest step of Euler's method, in the unit of the times"),
     row("seed", "0", Range::Any, "decides the initial weights"),
 ];
-
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: Range,
-    meaning: &'static str,
-) -> Setting {
-    Setting { name, default, range, meaning, source: "" }
-}
 
 impl Method for OdeMean {
     fn name(&self) -> &'static str {

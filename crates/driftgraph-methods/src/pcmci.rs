@@ -24,7 +24,7 @@ use crate::lagged_edges::{PairFound, lagged_edges};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError};
 use crate::regular::{COUNTS_ROWS, regular_series};
-use lags::{Links, Mark, Node, Results};
+use lags::{Links, Mark, Node, Pair, Results};
 use samples::Samples;
 use settings::{Common, PcmciSettings, PlusMethodSettings};
 
@@ -204,11 +204,10 @@ fn remarks(data: &SeriesSet, samples: &Samples, settings: &Common) -> Vec<String
 /// How many links the graph has, of which kinds.
 fn count_remark(links: &Links) -> String {
     let (mut lagged, mut directed, mut open, mut conflicts) = (0, 0, 0, 0);
-    for place in links.places() {
-        let (cause, effect) = place;
-        let once = cause.variable < effect;
-        match links[place] {
-            Mark::Forward if cause.lag > 0 => lagged += 1,
+    for pair in links.pairs() {
+        let once = pair.cause.variable < pair.effect;
+        match links[pair] {
+            Mark::Forward if pair.cause.lag > 0 => lagged += 1,
             Mark::Forward => directed += 1,
             Mark::Open if once => open += 1,
             Mark::Conflict if once => conflicts += 1,
@@ -229,25 +228,24 @@ fn edges(
     directed: bool,
 ) -> Result<Vec<driftgraph_core::fitted::edges::LearnedEdge>, MethodError> {
     let found = |source: usize, target: usize| {
-        let lags = (1..=links.tau_max()).map(|lag| (Node::new(source, lag), target));
-        let strongest = |places: &mut dyn Iterator<Item = (Node, usize)>| {
-            places
-                .map(|place| results.values[place])
+        let lags = (1..=links.tau_max()).map(|lag| Pair::new(Node::new(source, lag), target));
+        let strongest = |pairs: &mut dyn Iterator<Item = Pair>| {
+            pairs
+                .map(|pair| results.values[pair])
                 .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best })
         };
-        let linked: Vec<(Node, usize)> =
-            lags.clone().filter(|&place| links[place] == Mark::Forward).collect();
+        let linked: Vec<Pair> = lags.clone().filter(|&pair| links[pair] == Mark::Forward).collect();
         let is_lagged = !linked.is_empty();
         let all_lagged = strongest(&mut lags.clone());
         let lagged = if is_lagged { strongest(&mut linked.into_iter()) } else { all_lagged };
-        let place = (Node::new(source, 0), target);
-        let way = match links[place] {
+        let pair = Pair::within(source, target);
+        let way = match links[pair] {
             Mark::None => None,
             Mark::Forward => Some(Direction::Forward),
             Mark::Backward => Some(Direction::Backward),
             Mark::Open | Mark::Conflict => Some(Direction::Either),
         };
-        let within = results.values[place];
+        let within = results.values[pair];
         let counts = !(directed && way == Some(Direction::Backward));
         let score = all_lagged.abs().max(if counts { within.abs() } else { 0.0 });
         PairFound { score, lagged, is_lagged, within, way, units: None }

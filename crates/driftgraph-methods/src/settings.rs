@@ -5,6 +5,16 @@ use serde_json::{Map, Value};
 
 use crate::PlanError;
 
+/// A row of a method's table of settings.
+pub(crate) const fn row(
+    name: &'static str,
+    default: &'static str,
+    range: Range,
+    meaning: &'static str,
+) -> Setting {
+    Setting { name, default, range, meaning, source: "" }
+}
+
 /// The spelling of a setting on the command line.
 pub fn flag(name: &str) -> String {
     name.replace('_', "-")

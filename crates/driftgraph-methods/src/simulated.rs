@@ -32,11 +32,8 @@ impl Method for Simulated {
     }
 
     fn presets(&self) -> Vec<Preset> {
-        let of = |preset: Published| Preset {
-            name: preset.name(),
-            meaning: preset.meaning(),
-            settings: to_object(&preset.settings()),
-        };
+        let of =
+            |preset: Published| Preset::new(preset.name(), preset.meaning(), &preset.settings());
         Published::ALL.map(of).to_vec()
     }
 

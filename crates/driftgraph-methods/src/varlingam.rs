@@ -20,8 +20,8 @@ use serde_json::json;
 
 use crate::lagged_edges::{PairFound, Units, lagged_edges};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
-use crate::plan::to_object;
 use crate::regular::{COUNTS_ROWS, Gaps, RegularSeries, regular_series};
+use crate::settings::row;
 use adaptive_lasso::Columns;
 use autoregression::{Autoregression, LaggedRows};
 
@@ -39,15 +39,6 @@ const SETTINGS: [Setting; 5] = [
     row("gaps", "leave-out", Range::Choice(&["leave-out", "hold"]), "leave out what needs a missing cell, or hold the last value there"),
 ];
 
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: Range,
-    meaning: &'static str,
-) -> Setting {
-    Setting { name, default, range, meaning, source: "" }
-}
-
 impl Method for VarLingam {
     fn name(&self) -> &'static str {
         NAME
@@ -64,16 +55,12 @@ impl Method for VarLingam {
     fn presets(&self) -> Vec<Preset> {
         let paper = json!({"lags": 1, "criterion": "none", "prune": false, "gaps": "hold"});
         vec![
-            Preset {
-                name: NAME,
-                meaning: "the defaults of the reference",
-                settings: to_object(&json!({})),
-            },
-            Preset {
-                name: "varlingam-paper",
-                meaning: "as in the paper: one lag, nothing pruned, missing values held",
-                settings: to_object(&paper),
-            },
+            Preset::new(NAME, "the defaults of the reference", &json!({})),
+            Preset::new(
+                "varlingam-paper",
+                "as in the paper: one lag, nothing pruned, missing values held",
+                &paper,
+            ),
         ]
     }
 

@@ -1,7 +1,8 @@
-//! Deleting and renaming runs.
+//! Deleting and renaming runs, and what becomes of tables that no run needs.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use axum::http::StatusCode;
 use driftgraph_data::run_folder::RunFolder;
@@ -14,7 +15,37 @@ use crate::library::{Library, STOPPED, VARIABLES};
 /// Pictures that a fit writes beside what [`RunFolder`] knows.
 const PICTURES: [&str; 2] = ["edges.svg", "graph.svg"];
 
+/// How long tables that no run was fitted to are kept.
+const KEPT_UNUSED: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl Library {
+    /// Removes tables that were uploaded more than a day before `now` and that no run of the folder was fitted to.
+    ///
+    /// What cannot be read or removed stays: it is only in the way.
+    pub(crate) fn remove_unused_uploads(&self, now: SystemTime) {
+        let Ok(uploads) = fs::read_dir(self.uploads()) else { return };
+        let old: Vec<PathBuf> = (uploads.flatten().map(|entry| entry.path()))
+            .filter(|tables| is_older(tables, now, KEPT_UNUSED))
+            .collect();
+        if old.is_empty() {
+            return;
+        }
+        let records = self.records();
+        for tables in old.iter().filter(|tables| !is_mentioned(tables, &records)) {
+            let _ = fs::remove_dir_all(tables);
+        }
+    }
+
+    /// The records of all runs as they stand in their files: even one that another version wrote tells of its tables.
+    fn records(&self) -> Vec<String> {
+        let Ok(runs) = fs::read_dir(self.folder()) else { return Vec::new() };
+        let files = runs.flatten().flat_map(|run| {
+            let folder = RunFolder::at(&run.path());
+            [folder.job_file(), folder.run_file()]
+        });
+        files.filter_map(|file| fs::read_to_string(file).ok()).collect()
+    }
+
     /// Deletes a run, and its tables if no other run was fitted to them; what else lies in its folder is kept.
     pub(crate) fn delete(&self, name: &str) -> Result<(), Refusal> {
         let folder = RunFolder::at(&self.resting(name)?);
@@ -85,6 +116,24 @@ impl Library {
     }
 }
 
+/// Whether nothing in a folder changed for so long.
+fn is_older(folder: &Path, now: SystemTime, age: Duration) -> bool {
+    let Ok(files) = fs::read_dir(folder) else { return false };
+    let all = files.flatten().map(|file| file.path()).chain([folder.to_owned()]);
+    all.into_iter().all(|path| {
+        let changed = fs::metadata(path).and_then(|data| data.modified());
+        changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|since| since > age))
+    })
+}
+
+/// Whether a record names a file in a folder of uploads, wherever the folder of the runs was when it was written.
+fn is_mentioned(tables: &Path, records: &[String]) -> bool {
+    let Some(name) = tables.file_name().map(|name| name.to_string_lossy()) else { return true };
+    // Between quotes a backslash is doubled.
+    let [unix, windows] = ["/", r"\\"].map(|between| format!("uploads{between}{name}{between}"));
+    records.iter().any(|record| record.contains(&unix) || record.contains(&windows))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -133,5 +182,27 @@ mod tests {
         assert!(!folder.path().join("two").exists());
         assert!(!folder.path().join("uploads/a").exists());
         assert!(library.delete("two").is_err());
+    }
+
+    #[test]
+    fn tables_that_nobody_fitted_go_after_a_day_and_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = library(folder.path());
+        let uploads = folder.path().join("uploads");
+        fs::create_dir_all(uploads.join("b")).unwrap();
+        fs::write(uploads.join("b/b.csv"), "time,x\n0,1\n").unwrap();
+        let now = SystemTime::now();
+        library.remove_unused_uploads(now);
+        assert!(uploads.join("b/b.csv").exists(), "it was uploaded just now");
+        library.remove_unused_uploads(now + 2 * KEPT_UNUSED);
+        assert!(!uploads.join("b").exists());
+        assert!(uploads.join("a/a.csv").exists(), "two runs were fitted to it");
+        // A folder that was moved is still the folder of its runs.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let moved = elsewhere.path().join("moved");
+        fs::rename(folder.path(), &moved).unwrap();
+        fs::create_dir_all(folder.path()).unwrap();
+        Library::open(moved.clone()).remove_unused_uploads(now + 2 * KEPT_UNUSED);
+        assert!(moved.join("uploads/a/a.csv").exists());
     }
 }

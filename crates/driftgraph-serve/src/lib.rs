@@ -57,6 +57,7 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(&str)) -> Result<(), Ser
         let port = listener.local_addr().map_err(cannot_listen)?.port();
         let guard = Guard::new(port)?;
         let library = Arc::new(Library::open(folder));
+        library.remove_unused_uploads(std::time::SystemTime::now());
         library.resume_cut_off();
         ready(&guard.address());
         let app = api::router(library, options.max_upload, Arc::new(guard));

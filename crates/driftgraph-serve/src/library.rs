@@ -57,6 +57,11 @@ impl Library {
         Self { folder, live: Mutex::default(), problems: Mutex::default(), shown: Mutex::default() }
     }
 
+    /// The folder of all runs.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) fn uploads(&self) -> PathBuf {
         self.folder.join(UPLOADS)
     }

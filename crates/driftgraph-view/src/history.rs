@@ -23,6 +23,22 @@ const CURVES: [(&str, Logged); 8] = [
     ("AUROC against known edges", |line| line.extra("auroc")),
 ];
 
+/// Whether a curve tells nothing: a divergence that is always 0, where the ELBO comes as one number, the likelihood beside
+/// such an ELBO, or a rate that is always the whole one.
+fn is_idle(title: &str, values: &[f64], divided: bool) -> bool {
+    let always = |number: f64| values.iter().all(|value| *value == number);
+    match title {
+        "Log likelihood" => !divided,
+        "Learning rate" => always(1.0),
+        _ => title.ends_with("(KL)") && always(0.0),
+    }
+}
+
+fn has_divergences(line: &LogLine) -> bool {
+    let terms = [line.path_kl, line.initial_kl, line.graph_kl];
+    terms.into_iter().flatten().any(|term| term != 0.0)
+}
+
 /// Curves, guards, and what was tried.
 pub(crate) fn training_view(
     record: &RunRecord,
@@ -35,10 +51,12 @@ pub(crate) fn training_view(
         .filter(|(idx, _)| idx % every == 0 || *idx == last)
         .map(|(_, line)| line)
         .collect();
+    let divided = kept.iter().any(|line| has_divergences(line));
     let curves = CURVES.iter().filter_map(|(title, of)| {
         let values = kept.iter().map(|line| of(line).unwrap_or(f64::NAN)).collect::<Vec<_>>();
         let any = values.iter().any(|value| value.is_finite());
-        any.then(|| CurveView { name: (*title).to_owned(), values: Column(values) })
+        let shown = any && !is_idle(title, &values, divided);
+        shown.then(|| CurveView { name: (*title).to_owned(), values: Column(values) })
     });
     let selection = record.training.selection.as_ref();
     TrainingView {

@@ -61,6 +61,9 @@ fn arithmetic_on_dates_is_refused() {
     let (fine, _, refused) = ask("intervene run --paths 5 --do", "x = 10 @ 2000..2002");
     assert!(!fine);
     assert_snapshot!(refused, @r#"error: `2000` may be a year or a number of days since 2000-01-01: write 2000-01-01, or 2000.0, in column 10 of `x = 10 @ 2000..2002`"#);
+    let (fine, _, refused) = ask("intervene run --paths 5 --do", "x = 2000-01-01");
+    assert!(!fine);
+    assert_snapshot!(refused, @"error: `2000-01-01` is a date, and a value is a number; a difference has blanks around its signs, in column 5 of `x = 2000-01-01`");
     for line in [
         "forecast plain --horizon 90d",
         "forecast run --horizon soon",

@@ -322,7 +322,8 @@ fn help_of_baseline() {
 #[test]
 fn help_of_demo() {
     assert_snapshot!(Sandbox::new().stdout("demo --help"), @r"
-    Show what the tool does, on the glycolysis system, whose true graph is known
+    Show what the tool does: a network of genes, whose true graph is known, and a case where samples are
+    too coarse
 
     Usage: driftgraph demo [OPTIONS]
 

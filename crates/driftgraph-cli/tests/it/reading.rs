@@ -320,7 +320,7 @@ fn a_table_on_its_side_is_recognised_and_turned() {
 }
 
 #[test]
-fn every_real_table_is_read_as_found_with_at_most_one_flag() {
+fn every_real_table_is_read_and_fitted_as_found_with_at_most_one_flag() {
     let Some(folder) = benchmark_data().map(|data| data.join("real")) else { return };
     let flags = [
         ("hare-lynx/data.csv", ""),
@@ -339,5 +339,11 @@ fn every_real_table_is_read_as_found_with_at_most_one_flag() {
     for (file, flag) in flags {
         let found = told(&sandbox, &format!("check {} {flag}", folder.join(file).display()));
         assert!(found.starts_with("exit 0"), "{file} {flag}: {found}");
+        let file = folder.join(file);
+        let line =
+            format!("fit {} {flag} --select none --steps 40 --out run --force", file.display());
+        let found = told(&sandbox, &line);
+        assert!(found.starts_with("exit 0"), "{line}: {found}");
+        assert!(!sandbox.read("run/edges.csv").contains("NaN"), "{line}");
     }
 }

@@ -69,6 +69,14 @@ pub enum Trouble {
     /// Brackets inside brackets without end.
     #[error("the formula is nested too deeply")]
     TooDeep,
+    /// A date where a number belongs.
+    #[error(
+        "`{found}` is a date, and a value is a number; a difference has blanks around its signs"
+    )]
+    DateAsNumber {
+        /// The date.
+        found: String,
+    },
     /// A time that nobody can read.
     #[error("{reason}")]
     NotATime {
@@ -321,6 +329,13 @@ mod tests {
             "`sin` takes one argument, found 2, in column 1 of `sin(x, y)`"
         );
         assert!(wrong("foo(x)").starts_with("unknown function `foo`"));
+        assert_eq!(
+            wrong("x + 2000-01-31"),
+            "`2000-01-31` is a date, and a value is a number; a difference has blanks around its signs, in column 5 of \
+             `x + 2000-01-31`"
+        );
+        assert_eq!(value("2000 - 01 - 31"), 1968.0);
+        assert_eq!(value("2000-1"), 1999.0);
         assert_eq!(wrong("1/0"), "division by zero, in column 2 of `1/0`");
         assert_eq!(wrong("1 / x"), "division by zero, in column 3 of `1 / x`");
         assert_eq!(wrong("log(x)"), "the value is not finite: -inf, in column 1 of `log(x)`");

@@ -102,13 +102,12 @@ pub(super) fn identities(data: &SeriesSet) -> Vec<String> {
     if !(3..=MOST_VARIABLES).contains(&n) {
         return Vec::new();
     }
-    let columns = columns(data, false);
+    let columns: Vec<Column> = columns(data, false).into_iter().map(Column::new).collect();
     let mut told = Vec::new();
     for whole in 0..n {
         for first in (0..n).filter(|&first| first != whole) {
             for second in (first + 1..n).filter(|&second| second != whole) {
-                let columns =
-                    [&columns[whole], &columns[first], &columns[second]].map(Vec::as_slice);
+                let columns = [&columns[whole], &columns[first], &columns[second]];
                 let sign = match (is_sum(columns), is_product(columns)) {
                     (true, _) => "+",
                     (false, true) => "x",
@@ -127,18 +126,51 @@ pub(super) fn identities(data: &SeriesSet) -> Vec<String> {
     told
 }
 
-/// Whether nearly all numbers are as good as equal, measured by the deviation of a column that they should explain.
-fn are_equal(mut numbers: Vec<f64>, deviation: f64) -> bool {
+/// What an identity leaves of a row.
+#[derive(Clone, Copy)]
+struct Left {
+    rest: f64,
+    /// How much of it the digits of the table can make.
+    rounding: f64,
+}
+
+/// Whether nearly all rests are as good as equal, measured by the deviation of a column that they should explain.
+fn are_equal(mut left: Vec<Left>, deviation: f64) -> bool {
     const LEAST_SHARE: f64 = 0.95;
-    /// What rounding may leave.
-    const ROUNDING: f64 = 0.02;
-    if numbers.len() < FEWEST_ROWS || deviation <= 0.0 {
+    /// What rounding may leave whatever the digits, and what it may leave at most.
+    const ROUNDING: [f64; 2] = [0.02, 0.1];
+    if left.len() < FEWEST_ROWS || deviation <= 0.0 {
         return false;
     }
-    let half = numbers.len() / 2;
-    let middle = *numbers.select_nth_unstable_by(half, f64::total_cmp).1;
-    let n_near = numbers.iter().filter(|x| (*x - middle).abs() < ROUNDING * deviation).count();
-    n_near as f64 >= LEAST_SHARE * numbers.len() as f64
+    let half = left.len() / 2;
+    let middle = left.select_nth_unstable_by(half, |a, b| a.rest.total_cmp(&b.rest)).1.rest;
+    let [least, most] = ROUNDING.map(|share| share * deviation);
+    let is_near =
+        |left: &&Left| (left.rest - middle).abs() < (1.01 * left.rounding).clamp(least, most);
+    let n_near = left.iter().filter(is_near).count();
+    n_near as f64 >= LEAST_SHARE * left.len() as f64
+}
+
+/// A column, and how exactly it is written.
+struct Column {
+    values: Vec<f64>,
+    /// Half a unit of the last digit; 0 where there are more than six.
+    half_digit: f64,
+}
+
+impl Column {
+    fn new(values: Vec<f64>) -> Self {
+        let is_written_with = |digits: i32| {
+            let scale = 10_f64.powi(digits);
+            values.iter().filter(|value| !value.is_nan()).all(|value| {
+                let scaled = value * scale;
+                // Decimals are not exact in binary.
+                (scaled - scaled.round()).abs() <= 1e-9 * scaled.abs().max(1.0)
+            })
+        };
+        let digits = (0..=6).find(|&digits| is_written_with(digits));
+        Self { half_digit: digits.map_or(0.0, |digits| 0.5 * 10_f64.powi(-digits)), values }
+    }
 }
 
 /// Mean and deviation of each of three columns.
@@ -152,28 +184,27 @@ fn moments(rows: &[[f64; 3]]) -> [(f64, f64); 3] {
 }
 
 /// Rows in which all three are observed.
-fn common(columns: [&[f64]; 3]) -> Vec<[f64; 3]> {
-    (0..columns[0].len())
-        .map(|row| columns.map(|column| column[row]))
+fn common(columns: [&Column; 3]) -> Vec<[f64; 3]> {
+    (0..columns[0].values.len())
+        .map(|row| columns.map(|column| column.values[row]))
         .filter(|values| values.iter().all(|value| !value.is_nan()))
         .collect()
 }
 
-fn is_sum(columns: [&[f64]; 3]) -> bool {
+fn is_sum(columns: [&Column; 3]) -> bool {
     let rows = common(columns);
     let [(_, whole), (_, first), (_, second)] = moments(&rows);
+    let rounding = columns.iter().map(|column| column.half_digit).sum();
+    let left =
+        rows.iter().map(|[whole, first, second]| Left { rest: whole - first - second, rounding });
     // Where one part hardly varies, the sum is nearly the other part.
-    first.min(second) > 0.1 * whole
-        && are_equal(
-            rows.iter().map(|[whole, first, second]| whole - first - second).collect(),
-            whole,
-        )
+    first.min(second) > 0.1 * whole && are_equal(left.collect(), whole)
 }
 
 /// Whether the whole is the product of the others times a constant, which units may make.
 ///
 /// Looked at as a ratio too, since rounding a small factor changes the product a lot.
-fn is_product(columns: [&[f64]; 3]) -> bool {
+fn is_product(columns: [&Column; 3]) -> bool {
     let rows: Vec<[f64; 3]> =
         common(columns).into_iter().filter(|[_, first, second]| first * second != 0.0).collect();
     let [whole, first, second] = moments(&rows);
@@ -185,10 +216,17 @@ fn is_product(columns: [&[f64]; 3]) -> bool {
     let mut ratios: Vec<f64> = rows.iter().map(|[whole, a, b]| whole / (a * b)).collect();
     let half = ratios.len() / 2;
     let factor = *ratios.select_nth_unstable_by(half, f64::total_cmp).1;
-    let left = |part: fn([f64; 3], f64) -> f64| rows.iter().map(|&row| part(row, factor)).collect();
-    are_equal(left(|[whole, a, b], factor| whole - factor * a * b), whole.1)
-        || are_equal(left(|[whole, a, b], factor| a - whole / (factor * b)), first.1)
-        || are_equal(left(|[whole, a, b], factor| b - whole / (factor * a)), second.1)
+    let [of_whole, of_first, of_second] = columns.map(|column| column.half_digit);
+    let rest_of = |[whole, a, b]: [f64; 3]| Left {
+        rest: whole - factor * a * b,
+        rounding: of_whole + factor.abs() * (of_first * b.abs() + of_second * a.abs()),
+    };
+    let ratio = |part: fn([f64; 3], f64) -> f64| {
+        rows.iter().map(|&row| Left { rest: part(row, factor), rounding: 0.0 }).collect()
+    };
+    are_equal(rows.iter().map(|&row| rest_of(row)).collect(), whole.1)
+        || are_equal(ratio(|[whole, a, b], factor| a - whole / (factor * b)), first.1)
+        || are_equal(ratio(|[whole, a, b], factor| b - whole / (factor * a)), second.1)
 }
 
 #[cfg(test)]
@@ -211,6 +249,19 @@ mod tests {
         let found = identities(&table(&[product, a.clone(), b.clone()]));
         assert!(found[0].starts_with("`x1` x `x2` is `x0`"), "{found:?}");
         assert!(identities(&table(&[a, b, scatter(9, 80)])).is_empty());
+    }
+
+    #[test]
+    fn a_product_of_rounded_numbers_is_found_whatever_rounding_left() {
+        let rounded = |x: f64| (100.0 * x).round() / 100.0;
+        // Animals by the hundred times a ratio of two digits: the product is off by up to 1.
+        let animals: Vec<f64> = scatter(1, 300).iter().map(|x| (2.5 + 6.0 * x).exp()).collect();
+        let ratio: Vec<f64> = scatter(2, 300).iter().map(|x| 0.4 + 0.6 * x).collect();
+        let eggs = animals.iter().zip(&ratio).map(|(a, b)| rounded(a * b)).collect();
+        let [animals, ratio] = [animals, ratio].map(|all| all.into_iter().map(rounded).collect());
+        let found = identities(&table(&[animals, ratio, eggs]));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("`x0` x `x1` is `x2`"), "{found:?}");
     }
 
     #[test]

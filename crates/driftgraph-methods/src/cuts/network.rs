@@ -31,6 +31,15 @@ impl<R: Real> Samples<R> {
     }
 }
 
+/// One target of a pass over all.
+struct Target<'a, R> {
+    target: usize,
+    /// `[sample, (cause, lag)]`.
+    gates: &'a [R],
+    /// Observed cells of all targets, over which the loss is a mean.
+    n_cells: f64,
+}
+
 /// What one target's network says of some samples.
 pub(super) struct TargetPass<R> {
     /// Its part of the loss.
@@ -95,7 +104,9 @@ impl Network {
         let share = samples.observed_share();
         let n_cells = (samples.mask.len() as f64) * if share > 0.0 { share } else { 1.0 };
         (parameters.par_chunks_exact(self.n_parameters).zip(gates).enumerate())
-            .map(|(target, (own, gates))| self.target_pass(own, samples, (target, gates), n_cells))
+            .map(|(target, (own, gates))| {
+                self.target_pass(own, samples, Target { target, gates, n_cells })
+            })
             .collect()
     }
 
@@ -103,8 +114,7 @@ impl Network {
         &self,
         parameters: &[R],
         samples: &Samples<R>,
-        (target, gates): (usize, &[R]),
-        n_cells: f64,
+        Target { target, gates, n_cells }: Target<'_, R>,
     ) -> TargetPass<R> {
         let n = samples.n_samples;
         let gated = samples.inputs.iter().zip(gates).map(|(&value, &gate)| value * gate).collect();

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::CutsSettings;
-use super::chance::Chance;
+use super::chance::{Chance, Draw, Stage};
 use super::network::{Network, Samples, TargetPass};
 use super::table::Table;
 
@@ -107,11 +107,11 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         let share = |whole: f64| whole.powf(1.0 / settings.epochs() as f64);
         let mut losses = EpochLosses::default();
         for (number, batch) in batches.iter().enumerate() {
-            losses.predictions.push(self.predict(batch, [epoch, number as u64], chance));
+            losses.predictions.push(self.predict(batch, number as u64, chance));
         }
         self.state.rate *= share(RATE_SHARE);
         for (number, batch) in batches.iter().enumerate() {
-            losses.graphs.push(self.learn_graph(batch, [epoch, number as u64], chance));
+            losses.graphs.push(self.learn_graph(batch, number as u64, chance));
         }
         self.state.theta_rate *= share(RATE_SHARE);
         self.state.temperature *= share(TEMPERATURE_SHARE);
@@ -120,10 +120,11 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
     }
 
     /// One step of the networks on sampled graphs; gives its loss.
-    fn predict(&mut self, batch: &[usize], place: [u64; 2], chance: &dyn Chance) -> f64 {
+    fn predict(&mut self, batch: &[usize], number: u64, chance: &dyn Chance) -> f64 {
         let samples = self.samples(batch);
+        let draw = self.draw(number, Stage::Networks);
         let gates = self.gates(batch.len(), |target, gates| {
-            chance.fill_uniform(place, (0, target), gates);
+            chance.fill_uniform(Draw { target, ..draw }, gates);
             let theta = self.theta_of(target);
             for gates in gates.chunks_exact_mut(theta.len()) {
                 gates
@@ -145,11 +146,12 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
     }
 
     /// One step of the graph on relaxed samples of it; gives its loss with the penalty.
-    fn learn_graph(&mut self, batch: &[usize], place: [u64; 2], chance: &dyn Chance) -> f64 {
+    fn learn_graph(&mut self, batch: &[usize], number: u64, chance: &dyn Chance) -> f64 {
         let samples = self.samples(batch);
+        let draw = self.draw(number, Stage::Graph);
         let temperature = self.state.temperature;
         let gates = self.gates(batch.len(), |target, gates| {
-            chance.fill_logistic(place, (1, target), gates);
+            chance.fill_logistic(Draw { target, ..draw }, gates);
             let theta = self.theta_of(target);
             for gates in gates.chunks_exact_mut(theta.len()) {
                 gates.iter_mut().zip(theta).for_each(|(gate, &theta)| {
@@ -191,6 +193,11 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
             data * slope / self.state.temperature + penalty * p * (1.0 - p)
         };
         (0..self.state.theta.len()).into_par_iter().map(of_logit).collect()
+    }
+
+    /// What the first target's random numbers are drawn for.
+    fn draw(&self, batch: u64, stage: Stage) -> Draw {
+        Draw { epoch: self.state.epoch, batch, stage, target: 0 }
     }
 
     fn theta_of(&self, target: usize) -> &[f64] {

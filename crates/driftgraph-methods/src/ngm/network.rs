@@ -183,13 +183,9 @@ impl Network {
             adjoint.iter_mut().zip(arriving).for_each(|(sum, grad)| *sum += grad);
             let lengths = self.lengths(batch, interval, trajectory.substeps);
             for stages in stages.by_ref().take(trajectory.substeps) {
-                self.substep_backward(
-                    parameters,
-                    stages,
-                    &lengths,
-                    (&mut adjoint, grads.parameters),
-                    &mut scratch,
-                );
+                let mut into =
+                    Gradients { parameters: &mut *grads.parameters, states: &mut adjoint };
+                self.substep_backward(parameters, stages, &lengths, &mut into, &mut scratch);
             }
         }
     }
@@ -199,10 +195,10 @@ impl Network {
         parameters: &[f64],
         stages: &[Vec<f64>],
         lengths: &[f64],
-        (adjoint, grads): (&mut [f64], &mut [f64]),
+        grads: &mut Gradients<'_>,
         scratch: &mut Scratch,
     ) {
-        let ahead = adjoint.to_vec();
+        let ahead = grads.states.to_vec();
         // What the stage after gives back to the slope before it.
         let mut from_next = vec![0.0; ahead.len()];
         for (number, (share, reach)) in
@@ -216,9 +212,10 @@ impl Network {
                 .collect();
             self.drift(parameters, &stages[number], &mut scratch.hidden, &mut scratch.slope);
             let at = Point { parameters, states: &stages[number] };
-            let mut into = Gradients { parameters: grads, states: &mut scratch.stage };
+            let mut into =
+                Gradients { parameters: &mut *grads.parameters, states: &mut scratch.stage };
             self.drift_backward(at, &grad_slope, &mut scratch.hidden, &mut into);
-            adjoint.iter_mut().zip(&scratch.stage).for_each(|(sum, grad)| *sum += grad);
+            grads.states.iter_mut().zip(&scratch.stage).for_each(|(sum, grad)| *sum += grad);
             from_next.copy_from_slice(&scratch.stage);
         }
     }

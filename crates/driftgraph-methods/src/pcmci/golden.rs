@@ -3,7 +3,7 @@
 use driftgraph_core::{ObservedSeries, SeriesSet};
 use serde_json::{Map, Value, json};
 
-use super::lags::{LagTable, Mark, Node};
+use super::lags::{LagTable, Mark, Node, Pair};
 use super::samples::Samples;
 use super::settings::{PcmciSettings, PlusMethodSettings};
 use super::*;
@@ -56,31 +56,31 @@ fn samples_of(data: &SeriesSet, tau_max: usize) -> Samples {
     Samples::new(&regular_series(data, Gaps::LeaveOut), data.n_variables(), tau_max)
 }
 
-fn entry(matrix: &Value, (cause, effect): (Node, usize)) -> &Value {
-    &matrix[cause.variable][effect][cause.lag]
+fn entry(matrix: &Value, pair: Pair) -> &Value {
+    &matrix[pair.cause.variable][pair.effect][pair.cause.lag]
 }
 
 fn assert_numbers(found: &LagTable<f64>, wanted: &Value, what: &str) {
-    for place in found.places() {
-        let wanted = entry(wanted, place).as_f64().unwrap();
+    for pair in found.pairs() {
+        let wanted = entry(wanted, pair).as_f64().unwrap();
         assert!(
-            (found[place] - wanted).abs() < TOLERANCE,
-            "{what} {place:?}: {} and {wanted}",
-            found[place]
+            (found[pair] - wanted).abs() < TOLERANCE,
+            "{what} {pair:?}: {} and {wanted}",
+            found[pair]
         );
     }
 }
 
 fn assert_links(found: &Links, wanted: &Value, what: &str) {
-    for place in found.places() {
-        let word = match found[place] {
+    for pair in found.pairs() {
+        let word = match found[pair] {
             Mark::None => "",
             Mark::Forward => "-->",
             Mark::Backward => "<--",
             Mark::Open => "o-o",
             Mark::Conflict => "x-x",
         };
-        assert_eq!(entry(wanted, place), word, "{what} {place:?}");
+        assert_eq!(entry(wanted, pair), word, "{what} {pair:?}");
     }
 }
 

@@ -21,7 +21,30 @@ impl Node {
     }
 }
 
-/// One entry for every cause at a lag and effect at the present row.
+/// A cause at a lag and an effect at the present row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Pair {
+    pub(crate) cause: Node,
+    pub(crate) effect: usize,
+}
+
+impl Pair {
+    pub(crate) fn new(cause: Node, effect: usize) -> Self {
+        Self { cause, effect }
+    }
+
+    /// Two variables of the present row.
+    pub(crate) fn within(cause: usize, effect: usize) -> Self {
+        Self::new(Node::new(cause, 0), effect)
+    }
+
+    /// The other way round, for two variables of the present row.
+    pub(crate) fn reversed(self) -> Self {
+        Self::within(self.effect, self.cause.variable)
+    }
+}
+
+/// One entry for every pair.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LagTable<T> {
     n_variables: usize,
@@ -44,29 +67,30 @@ impl<T: Copy> LagTable<T> {
         self.n_lags - 1
     }
 
-    /// All places, ordered by cause, effect and lag.
-    pub(crate) fn places(&self) -> impl Iterator<Item = (Node, usize)> + use<T> {
+    /// All pairs, ordered by cause, effect and lag.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = Pair> + use<T> {
         let (n, n_lags) = (self.n_variables, self.n_lags);
-        (0..n * n * n_lags)
-            .map(move |idx| (Node::new(idx / (n * n_lags), idx % n_lags), idx / n_lags % n))
+        (0..n * n * n_lags).map(move |idx| {
+            Pair::new(Node::new(idx / (n * n_lags), idx % n_lags), idx / n_lags % n)
+        })
     }
 
-    fn place(&self, cause: Node, effect: usize) -> usize {
+    fn place(&self, Pair { cause, effect }: Pair) -> usize {
         (cause.variable * self.n_variables + effect) * self.n_lags + cause.lag
     }
 }
 
-impl<T: Copy> Index<(Node, usize)> for LagTable<T> {
+impl<T: Copy> Index<Pair> for LagTable<T> {
     type Output = T;
 
-    fn index(&self, (cause, effect): (Node, usize)) -> &T {
-        &self.entries[self.place(cause, effect)]
+    fn index(&self, pair: Pair) -> &T {
+        &self.entries[self.place(pair)]
     }
 }
 
-impl<T: Copy> IndexMut<(Node, usize)> for LagTable<T> {
-    fn index_mut(&mut self, (cause, effect): (Node, usize)) -> &mut T {
-        let place = self.place(cause, effect);
+impl<T: Copy> IndexMut<Pair> for LagTable<T> {
+    fn index_mut(&mut self, pair: Pair) -> &mut T {
+        let place = self.place(pair);
         &mut self.entries[place]
     }
 }
@@ -91,14 +115,14 @@ pub(crate) type Links = LagTable<Mark>;
 
 impl Links {
     /// Whether there is any link.
-    pub(crate) fn is_linked(&self, cause: Node, effect: usize) -> bool {
-        self[(cause, effect)] != Mark::None
+    pub(crate) fn is_linked(&self, pair: Pair) -> bool {
+        self[pair] != Mark::None
     }
 
     /// Variables linked with `variable` within a row, in order.
     pub(crate) fn neighbours(&self, variable: usize) -> Vec<usize> {
         (0..self.n_variables())
-            .filter(|&other| self.is_linked(Node::new(other, 0), variable))
+            .filter(|&other| self.is_linked(Pair::within(other, variable)))
             .collect()
     }
 
@@ -109,8 +133,8 @@ impl Links {
             Mark::Backward => Mark::Forward,
             other => other,
         };
-        self[(Node::new(cause, 0), effect)] = mark;
-        self[(Node::new(effect, 0), cause)] = mirrored;
+        self[Pair::within(cause, effect)] = mark;
+        self[Pair::within(effect, cause)] = mirrored;
     }
 }
 
@@ -137,7 +161,7 @@ impl Results {
         let n = self.values.n_variables();
         for first in 0..n {
             for second in first + 1..n {
-                let (own, back) = ((Node::new(first, 0), second), (Node::new(second, 0), first));
+                let (own, back) = (Pair::within(first, second), Pair::within(second, first));
                 // On equal terms the smaller row counts.
                 let [from, to] = if self.p_values[back] > self.p_values[own] {
                     [back, own]
@@ -151,15 +175,15 @@ impl Results {
     }
 
     /// Benjamini and Hochberg (1995): p values that control the share of false discoveries among those chosen.
-    pub(crate) fn control_false_discoveries(&mut self, places: &[(Node, usize)]) {
-        let mut places: Vec<(Node, usize)> =
-            places.iter().copied().filter(|&place| !self.p_values[place].is_nan()).collect();
-        places.sort_by(|&a, &b| self.p_values[a].total_cmp(&self.p_values[b]));
-        let count = places.len() as f64;
+    pub(crate) fn control_false_discoveries(&mut self, pairs: &[Pair]) {
+        let mut pairs: Vec<Pair> =
+            pairs.iter().copied().filter(|&pair| !self.p_values[pair].is_nan()).collect();
+        pairs.sort_by(|&a, &b| self.p_values[a].total_cmp(&self.p_values[b]));
+        let count = pairs.len() as f64;
         let mut smallest = 1.0_f64;
-        for (rank, &place) in places.iter().enumerate().rev() {
-            smallest = smallest.min(self.p_values[place] * count / (rank + 1) as f64);
-            self.p_values[place] = smallest;
+        for (rank, &pair) in pairs.iter().enumerate().rev() {
+            smallest = smallest.min(self.p_values[pair] * count / (rank + 1) as f64);
+            self.p_values[pair] = smallest;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::lags::{LagTable, Links, Mark, Node, Results};
+use super::lags::{LagTable, Links, Mark, Node, Pair, Results};
 use super::samples::{Samples, Tested};
 
 /// What the tests condition on, and when they count.
@@ -33,20 +33,16 @@ impl MomentaryTests<'_> {
     pub(crate) fn run(&self, samples: &Samples) -> (Results, Links) {
         let n = self.parents.len();
         let mut results = Results::new(n, self.tau_max);
-        let places: Vec<(Node, usize)> = results
-            .values
-            .places()
-            .filter(|&(cause, effect)| self.is_tested(cause, effect))
-            .collect();
-        let tested: Vec<Tested> =
-            places.par_iter().map(|&(cause, effect)| self.test(samples, cause, effect)).collect();
-        for (&place, tested) in places.iter().zip(&tested) {
-            results.values[place] = tested.value;
-            results.p_values[place] = tested.p.unwrap_or(f64::NAN);
+        let pairs: Vec<Pair> =
+            results.values.pairs().filter(|&pair| self.is_tested(pair)).collect();
+        let tested: Vec<Tested> = pairs.par_iter().map(|&pair| self.test(samples, pair)).collect();
+        for (&pair, tested) in pairs.iter().zip(&tested) {
+            results.values[pair] = tested.value;
+            results.p_values[pair] = tested.p.unwrap_or(f64::NAN);
         }
         if self.fdr {
-            let lagged: Vec<(Node, usize)> =
-                places.iter().copied().filter(|(cause, _)| cause.lag > 0).collect();
+            let lagged: Vec<Pair> =
+                pairs.iter().copied().filter(|pair| pair.cause.lag > 0).collect();
             results.control_false_discoveries(&lagged);
         }
         let links = self.links(&results);
@@ -54,11 +50,11 @@ impl MomentaryTests<'_> {
         (results, links)
     }
 
-    fn is_tested(&self, cause: Node, effect: usize) -> bool {
+    fn is_tested(&self, Pair { cause, effect }: Pair) -> bool {
         cause.lag >= self.tau_min && (cause.lag > 0 || cause.variable != effect)
     }
 
-    fn test(&self, samples: &Samples, cause: Node, effect: usize) -> Tested {
+    fn test(&self, samples: &Samples, Pair { cause, effect }: Pair) -> Tested {
         let first =
             |nodes: &'_ [Node], most: Option<usize>| nodes.len().min(most.unwrap_or(usize::MAX));
         let of_effect = &self.parents[effect];
@@ -70,18 +66,18 @@ impl MomentaryTests<'_> {
 
     fn links(&self, results: &Results) -> Links {
         let mut links = LagTable::filled(self.parents.len(), self.tau_max, Mark::None);
-        let passes = |place| results.p_values[place] <= self.alpha_level;
-        for place in results.values.places() {
-            let (cause, effect) = place;
-            if !self.is_tested(cause, effect) || !passes(place) {
+        let passes = |pair| results.p_values[pair] <= self.alpha_level;
+        for pair in results.values.pairs() {
+            let lag = pair.cause.lag;
+            if !self.is_tested(pair) || !passes(pair) {
                 continue;
             }
-            let back = (Node::new(effect, 0), cause.variable);
-            links[place] = match cause.lag {
+            let back = pair.reversed();
+            links[pair] = match lag {
                 0 if passes(back) => Mark::Open,
                 _ => Mark::Forward,
             };
-            if cause.lag == 0 && !passes(back) {
+            if lag == 0 && !passes(back) {
                 links[back] = Mark::Backward;
             }
         }

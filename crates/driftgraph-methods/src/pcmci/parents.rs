@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 
 use super::combinations::combinations;
-use super::lags::{Node, Results};
+use super::lags::{Node, Pair, Results};
 use super::samples::Samples;
 
 /// Levels tried where none is given; the best of them is taken for each variable.
@@ -45,7 +45,7 @@ struct Candidate {
 }
 
 /// All candidates of a target, in their first order, and those that are left.
-struct Found {
+struct Candidates {
     all: Vec<Candidate>,
     left: Vec<Node>,
 }
@@ -57,14 +57,15 @@ impl ParentSearch {
             Some(alpha) => (self.of(samples, target, alpha), alpha),
             None => self.with_best_level(samples, target),
         };
-        let found: Vec<(Found, f64)> =
+        let found: Vec<(Candidates, f64)> =
             (0..self.n_variables).into_par_iter().map(of_target).collect();
         let chosen = alpha.is_none().then(|| found.iter().map(|(_, level)| *level).collect());
         let mut results = Results::new(self.n_variables, self.tau_max);
         for (target, (found, _)) in found.iter().enumerate() {
             for candidate in &found.all {
-                results.values[(candidate.node, target)] = candidate.value;
-                results.p_values[(candidate.node, target)] = candidate.largest_p;
+                let pair = Pair::new(candidate.node, target);
+                results.values[pair] = candidate.value;
+                results.p_values[pair] = candidate.largest_p;
             }
         }
         let parents = found.into_iter().map(|(found, _)| found.left).collect();
@@ -72,8 +73,8 @@ impl ParentSearch {
     }
 
     /// The level whose model has the smallest criterion of Akaike, the first of equal ones.
-    fn with_best_level(&self, samples: &Samples, target: usize) -> (Found, f64) {
-        let mut best: Option<(f64, Found, f64)> = None;
+    fn with_best_level(&self, samples: &Samples, target: usize) -> (Candidates, f64) {
+        let mut best: Option<(f64, Candidates, f64)> = None;
         for level in LEVELS {
             let found = self.of(samples, target, level);
             let score = samples.model_score(target, &found.left);
@@ -95,7 +96,7 @@ impl ParentSearch {
         nodes.map(|node| Candidate { node, weakest, largest_p, value: 0.0 }).collect()
     }
 
-    fn of(&self, samples: &Samples, target: usize, alpha: f64) -> Found {
+    fn of(&self, samples: &Samples, target: usize, alpha: f64) -> Candidates {
         let mut all = self.candidates();
         // Positions of those that are left, the strongest first.
         let mut left: Vec<usize> = (0..all.len()).collect();
@@ -124,7 +125,7 @@ impl ParentSearch {
             }
         }
         let left = left.into_iter().map(|place| all[place].node).collect();
-        Found { all, left }
+        Candidates { all, left }
     }
 
     /// Whether a candidate depends on the target given every set of conditions that is tried.

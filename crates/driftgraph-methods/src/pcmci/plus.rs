@@ -11,7 +11,7 @@ mod skeleton;
 
 use rayon::prelude::*;
 
-use super::lags::{LagTable, Links, Mark, Node, Results};
+use super::lags::{LagTable, Links, Mark, Node, Pair, Results};
 use super::momentary::conditions;
 use super::parents::ParentSearch;
 use super::samples::{Samples, Tested};
@@ -69,7 +69,7 @@ struct Evidence<'a> {
 
 impl Evidence<'_> {
     /// Tests a link given some variables of the present row, and the parents of both ends.
-    fn test(&self, cause: Node, effect: usize, within: &[usize]) -> Tested {
+    fn test(&self, Pair { cause, effect }: Pair, within: &[usize]) -> Tested {
         let mut given: Vec<Node> = within.iter().map(|&variable| Node::new(variable, 0)).collect();
         given.extend(conditions(cause, &self.parents[effect], &self.parents[cause.variable]));
         self.samples.test(cause, Node::new(effect, 0), &given)
@@ -107,8 +107,8 @@ impl PlusSettings {
         skeleton.add_to(&mut results);
         results.make_symmetric();
         if self.fdr {
-            let lagged: Vec<(Node, usize)> =
-                results.values.places().filter(|(cause, _)| cause.lag > 0).collect();
+            let lagged: Vec<Pair> =
+                results.values.pairs().filter(|pair| pair.cause.lag > 0).collect();
             results.control_false_discoveries(&lagged);
         }
         let mut links = skeleton.links.clone();
@@ -130,9 +130,9 @@ impl PlusSettings {
     fn first_links(&self, parents: &[Vec<Node>]) -> Links {
         let n = parents.len();
         let mut links = LagTable::filled(n, self.search.tau_max, Mark::None);
-        for place in links.clone().places() {
-            let (cause, effect) = place;
-            links[place] = match cause.lag {
+        for pair in links.clone().pairs() {
+            let Pair { cause, effect } = pair;
+            links[pair] = match cause.lag {
                 0 if cause.variable == effect => Mark::None,
                 0 => Mark::Open,
                 _ if self.reset_lagged_links || parents[effect].contains(&cause) => Mark::Forward,
@@ -144,7 +144,7 @@ impl PlusSettings {
 
     /// Orients a link within a row; one that goes the other way already is a conflict.
     fn orient(&self, links: &mut Links, cause: usize, effect: usize) {
-        match links[(Node::new(cause, 0), effect)] {
+        match links[Pair::within(cause, effect)] {
             Mark::Open => links.set_within(cause, effect, Mark::Forward),
             Mark::Backward if self.conflict_resolution => {
                 links.set_within(cause, effect, Mark::Conflict);

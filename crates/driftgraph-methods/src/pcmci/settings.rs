@@ -12,22 +12,13 @@ use super::parents::ParentSearch;
 use super::plus::{ColliderRule, PlusFound, PlusSettings};
 use super::samples::Samples;
 use crate::method::{Method, Preset};
-use crate::plan::{PlanError, from_value, to_object};
+use crate::plan::{PlanError, from_value};
 use crate::regular::Gaps;
-use crate::settings::checked_by_table;
+use crate::settings::{checked_by_table, row};
 
 const LEVEL: Range = Range::Mixed { words: &["auto"], or: "a number above 0 and at most 1" };
 const COUNT: Range = Range::Number { min: 0.0, max: 1e6, above: false };
 const SOME: Range = Range::Number { min: 1.0, max: 1e6, above: false };
-
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: Range,
-    meaning: &'static str,
-) -> Setting {
-    Setting { name, default, range, meaning, source: "" }
-}
 
 #[rustfmt::skip]
 const COMMON: [Setting; 6] = [
@@ -67,16 +58,12 @@ pub(super) fn plus_table() -> Vec<Setting> {
     table
 }
 
-fn preset(name: &'static str, meaning: &'static str, settings: &Value) -> Preset {
-    Preset { name, meaning, settings: to_object(settings) }
-}
-
 /// Presets of `pcmci`.
 pub(super) fn pcmci_presets() -> Vec<Preset> {
     let paper = json!({"tau_max": 2, "pc_alpha": "auto", "gaps": "hold"});
     vec![
-        preset("pcmci", "the defaults of the reference", &json!({})),
-        preset(
+        Preset::new("pcmci", "the defaults of the reference", &json!({})),
+        Preset::new(
             "pcmci-paper",
             "as in the paper for Netsim: two lags, level chosen, missing values held",
             &paper,
@@ -88,8 +75,8 @@ pub(super) fn pcmci_presets() -> Vec<Preset> {
 pub(super) fn plus_presets() -> Vec<Preset> {
     let paper = json!({"tau_max": 2, "pc_alpha": "auto", "gaps": "hold"});
     vec![
-        preset("pcmci-plus", "the defaults of the reference", &json!({})),
-        preset(
+        Preset::new("pcmci-plus", "the defaults of the reference", &json!({})),
+        Preset::new(
             "pcmci-plus-paper",
             "as in the paper for Lorenz and glycolysis: two lags, level chosen, missing values held",
             &paper,

@@ -4,7 +4,7 @@ use driftgraph_core::layers::{Init, ParameterTable, Slot};
 
 use super::graph::{GraphLaw, Sample, cyclicity};
 use super::net::{Net, Trace};
-use super::noise::Noise;
+use super::noise::{Errors, Noise};
 use super::spline::Order;
 
 /// Sizes and kinds of everything.
@@ -225,6 +225,20 @@ pub(super) struct Pass {
     pub(super) grads: Vec<f64>,
 }
 
+/// Where gradients go.
+struct Gradients<'a> {
+    edges: &'a mut [f64],
+    parameters: &'a mut [f64],
+}
+
+/// What a sampled graph costs.
+struct GraphTerms {
+    cyclicity: f64,
+    /// Sparsity, entropy and cycles, over the number of windows.
+    penalty: f64,
+    entropy: f64,
+}
+
 impl Model {
     pub(super) fn new(shape: &Shape) -> (Self, ParameterTable) {
         let mut table = ParameterTable::default();
@@ -289,23 +303,23 @@ impl Model {
         let errors: Vec<f64> = (0..n_windows * d)
             .map(|idx| windows[(idx / d + 1) * n_rows * d - d + idx % d] - means[idx])
             .collect();
-        let noise = self.noise.pass(parameters, (windows, &errors), sample, &mut grads);
+        let noise =
+            self.noise.pass(parameters, Errors { windows, errors: &errors }, sample, &mut grads);
         let mut grad_out = vec![0.0; passed.out.len()];
         for (idx, grad) in noise.grad_errors.iter().enumerate() {
             grad_out[idx * d + idx % d] = -grad;
         }
         let grad_gates = self.mean.backward(parameters, &passed, &gates, &grad_out, &mut grads);
         let mut grad_edges = noise.grad_edges;
-        let into = (&mut grad_edges[..], &mut grads[..]);
-        self.mean_gates_backward(parameters, &sample.edges, &grad_gates, into);
-        let (cyclicity, penalty) =
-            self.graph_terms(parameters, sample, penalties, (&mut grad_edges, &mut grads));
+        let mut into = Gradients { edges: &mut grad_edges, parameters: &mut grads };
+        self.mean_gates_backward(parameters, &sample.edges, &grad_gates, &mut into);
+        let graph = self.graph_terms(parameters, sample, penalties, &mut into);
         self.graph.backward(sample, &grad_edges, &mut grads);
         let mean_density = noise.log_densities.iter().sum::<f64>() / n_windows as f64;
         Pass {
-            loss: -mean_density + penalty.0,
-            cyclicity,
-            entropy: penalty.1,
+            loss: -mean_density + graph.penalty,
+            cyclicity: graph.cyclicity,
+            entropy: graph.entropy,
             means,
             log_densities: noise.log_densities,
             grads,
@@ -317,32 +331,32 @@ impl Model {
         parameters: &[f64],
         edges: &[f64],
         grad_gates: &[f64],
-        (grad_edges, grads): (&mut [f64], &mut [f64]),
+        into: &mut Gradients<'_>,
     ) {
         let weights = self.weights.of(parameters);
         let square = self.shape.n_variables * self.shape.n_variables;
-        let grad_weights = self.weights.of_mut(grads);
+        let grad_weights = self.weights.of_mut(into.parameters);
         for (idx, grad) in grad_gates.iter().enumerate() {
             let place = (self.shape.lags - idx / square) * square + idx % square;
-            grad_edges[place] += grad * self.weight_at(weights, place);
+            into.edges[place] += grad * self.weight_at(weights, place);
             if !self.is_own(place) {
                 grad_weights[place] += grad * edges[place];
             }
         }
     }
 
-    /// Cyclicity; and sparsity, entropy and penalty of cycles over the number of windows, with the entropy alone.
+    /// What is added to the loss for the graph alone.
     fn graph_terms(
         &self,
         parameters: &[f64],
         sample: &Sample,
         penalties: &Penalties,
-        (grad_edges, grads): (&mut [f64], &mut [f64]),
-    ) -> (f64, (f64, f64)) {
+        into: &mut Gradients<'_>,
+    ) -> GraphTerms {
         let n = self.shape.n_variables;
-        let entropy = self.graph.entropy(parameters, -1.0 / penalties.n_windows, grads);
+        let entropy = self.graph.entropy(parameters, -1.0 / penalties.n_windows, into.parameters);
         let n_edges: f64 = sample.edges.iter().sum();
-        for (grad, edge) in grad_edges.iter_mut().zip(&sample.edges) {
+        for (grad, edge) in into.edges.iter_mut().zip(&sample.edges) {
             // The slope of |A| at 0 is 0, as everywhere in automatic differentiation.
             *grad += penalties.sparsity * edge / penalties.n_windows;
         }
@@ -351,11 +365,11 @@ impl Model {
             let (found, by_edges) = cyclicity(&sample.edges, n);
             h = found;
             let factor = (penalties.alpha + penalties.rho * h) / penalties.n_windows;
-            grad_edges.iter_mut().zip(&by_edges).for_each(|(grad, by)| *grad += factor * by);
+            into.edges.iter_mut().zip(&by_edges).for_each(|(grad, by)| *grad += factor * by);
         }
         let sum = penalties.sparsity * n_edges - entropy
             + penalties.alpha * h
             + 0.5 * penalties.rho * h * h;
-        (h, (sum / penalties.n_windows, entropy))
+        GraphTerms { cyclicity: h, penalty: sum / penalties.n_windows, entropy }
     }
 }

@@ -34,13 +34,20 @@ struct Norm {
     shift: Slot,
 }
 
+/// Rows before scale and shift.
+#[derive(Debug, Default)]
+struct Standardised {
+    values: Vec<f64>,
+    /// One over the deviation of each row.
+    inverse: Vec<f64>,
+}
+
 /// What the way back needs.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     /// Inputs of every hidden layer and of the last one.
     inputs: Vec<Vec<f64>>,
-    /// Normalised inputs before scale and shift, and one over the deviation of each row.
-    standard: Vec<(Vec<f64>, Vec<f64>)>,
+    standard: Vec<Standardised>,
     /// Inputs of the linear layers.
     scaled: Vec<Vec<f64>>,
     /// Arguments of the units.
@@ -95,7 +102,7 @@ impl Net {
             let scaled = if let Some(norm) = layer.norm {
                 norm.forward(parameters, &state, trace)
             } else {
-                trace.standard.push((Vec::new(), Vec::new()));
+                trace.standard.push(Standardised::default());
                 state.clone()
             };
             let mut sums = vec![0.0; n_rows * layer.linear.n_out()];
@@ -175,21 +182,21 @@ impl Norm {
                 out.push(value * scale[idx] + shift[idx]);
             }
         }
-        trace.standard.push((standard, inverse));
+        trace.standard.push(Standardised { values: standard, inverse });
         out
     }
 
     fn backward(
         &self,
         parameters: &[f64],
-        (standard, inverse): &(Vec<f64>, Vec<f64>),
+        at: &Standardised,
         grad_out: &[f64],
         grads: &mut [f64],
     ) -> Vec<f64> {
         let width = self.scale.cols;
         let scale = self.scale.of(parameters);
         let mut grad_input = Vec::with_capacity(grad_out.len());
-        let rows = grad_out.chunks_exact(width).zip(standard.chunks_exact(width)).zip(inverse);
+        let rows = grad_out.chunks_exact(width).zip(at.values.chunks_exact(width)).zip(&at.inverse);
         for ((grad_out, standard), factor) in rows {
             let grad_scale = self.scale.of_mut(grads);
             grad_scale

@@ -41,6 +41,15 @@ pub(super) struct NoisePass {
     pub(super) grad_edges: Vec<f64>,
 }
 
+/// What the mean leaves over, with the windows it comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Errors<'a> {
+    /// `[window, time, variable]`.
+    pub(super) windows: &'a [f64],
+    /// `[window, variable]`.
+    pub(super) errors: &'a [f64],
+}
+
 impl Noise {
     pub(super) fn new(table: &mut ParameterTable, shape: &Shape) -> Self {
         let (d, name) = (shape.n_variables, "likelihoods.continuous");
@@ -76,15 +85,15 @@ impl Noise {
     pub(super) fn pass(
         &self,
         parameters: &[f64],
-        (windows, errors): (&[f64], &[f64]),
+        errors: Errors<'_>,
         sample: &Sample,
         grads: &mut [f64],
     ) -> NoisePass {
         match self {
             Self::Normal { log_scale } => {
-                normal_pass(*log_scale, parameters, errors, (sample, grads))
+                normal_pass(*log_scale, parameters, errors.errors, sample, grads)
             }
-            Self::Flow(flow) => flow.pass(parameters, (windows, errors), sample, grads),
+            Self::Flow(flow) => flow.pass(parameters, errors, sample, grads),
         }
     }
 }
@@ -98,7 +107,8 @@ fn normal_pass(
     log_scale: Slot,
     parameters: &[f64],
     errors: &[f64],
-    (sample, grads): (&Sample, &mut [f64]),
+    sample: &Sample,
+    grads: &mut [f64],
 ) -> NoisePass {
     let scales = log_scale.of(parameters).to_vec();
     let d = scales.len();
@@ -121,10 +131,11 @@ impl Flow {
     fn pass(
         &self,
         parameters: &[f64],
-        (windows, errors): (&[f64], &[f64]),
+        errors: Errors<'_>,
         sample: &Sample,
         grads: &mut [f64],
     ) -> NoisePass {
+        let Errors { windows, errors } = errors;
         let d = self.inner[0].cols;
         let n_windows = errors.len() / d;
         let gates = self.gates(&sample.edges, d * d);

@@ -1,23 +1,14 @@
 //! Settings of Rhino: table, presets and type.
 
 use driftgraph_core::train::settings::{Range, Setting};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::model::Shape;
 use super::spline::Order;
 use super::{NAME, WITHOUT};
 use crate::method::Preset;
-use crate::plan::to_object;
 use crate::regular::Gaps;
-
-const fn row(
-    name: &'static str,
-    default: &'static str,
-    range: Range,
-    meaning: &'static str,
-) -> Setting {
-    Setting { name, default, range, meaning, source: "" }
-}
+use crate::settings::row;
 
 const SIZE: Range = Range::Number { min: 1.0, max: 65536.0, above: false };
 
@@ -43,26 +34,24 @@ pub(super) fn table() -> Vec<Setting> {
 
 /// The settings of the release, for each data set.
 pub(super) fn presets(within: bool) -> Vec<Preset> {
-    let own =
-        |name, meaning, settings: Value| Preset { name, meaning, settings: to_object(&settings) };
     let netsim = json!({"noise_law": "linear", "sparsity": 25, "learning_rate": 0.001, "batch_size": 64, "rounds": 60, "steps": 2000, "hidden_size": 64, "gaps": "hold"});
     if within {
         return vec![
-            own(
+            Preset::new(
                 NAME,
                 "the release's settings for synthetic data, which the paper takes for Lorenz and glycolysis",
-                json!({}),
+                &json!({}),
             ),
-            own("rhino-netsim", "the release's settings for Netsim", netsim),
+            Preset::new("rhino-netsim", "the release's settings for Netsim", &netsim),
         ];
     }
     let mut presets = vec![
-        own(
+        Preset::new(
             WITHOUT,
             "the release's settings for synthetic data, without edges within a row",
-            json!({}),
+            &json!({}),
         ),
-        own("rhino-noinst-netsim", "the release's settings for Netsim", netsim),
+        Preset::new("rhino-noinst-netsim", "the release's settings for Netsim", &netsim),
     ];
     presets.extend(gene_presets());
     presets
@@ -71,11 +60,11 @@ pub(super) fn presets(within: bool) -> Vec<Preset> {
 /// The settings of the release for the networks of DREAM3.
 fn gene_presets() -> [Preset; 4] {
     let genes = |sparsity: u32, embedding: u32, noise: Option<u32>, rounds: [u32; 2]| {
-        to_object(&json!({
+        json!({
             "noise_law": "linear", "sparsity": sparsity, "none_logit": -3, "learning_rate": 0.001, "batch_size": 64,
             "rounds": rounds[0], "steps": rounds[1], "embedding_size": embedding, "noise_embedding_size": noise,
             "hidden_size": 10, "layers": 1,
-        }))
+        })
     };
     [
         (
@@ -99,7 +88,7 @@ fn gene_presets() -> [Preset; 4] {
             genes(25, 32, None, [60, 6000]),
         ),
     ]
-    .map(|(name, meaning, settings)| Preset { name, meaning, settings })
+    .map(|(name, meaning, settings)| Preset::new(name, meaning, &settings))
 }
 
 /// The law of the noise.

@@ -19,7 +19,7 @@ use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
 use driftgraph_systems::{Generated, Recipe, generate, registry};
 use serde_json::{Value, json};
 
-use super::cell::{Cost, Found, Store, Tables, Task};
+use super::cell::{CellRun, Cost, Store, Tables, Task};
 use super::origin::made_by;
 use super::pace::CellProgress;
 use super::plan::{BRIDGE, SIMULATED};
@@ -138,7 +138,7 @@ fn learned(
     let (experiment, variant, self_edges) = ("bimodal", "bimodal", SelfEdges::Kept);
     let task = Task { experiment, variant, method, seed, sample, plan, self_edges };
     let found = store.run(&task, &CellProgress::new(format!("{method}, seed {seed}")))?;
-    let Found { run, cost, is_new, .. } =
+    let CellRun { run, cost, is_new, .. } =
         found.context("interrupted; the same command goes on from here")?;
     if is_new {
         printer::note(&format!("{method}, seed {seed}: {:.1} s", cost.seconds));

@@ -106,7 +106,7 @@ impl Watch {
 
 /// The run of a cell.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct CellRun {
     pub(super) run: Run,
     pub(super) cost: Cost,
     /// Whether anything was done for it now.
@@ -187,12 +187,12 @@ impl Store {
         &self,
         task: &Task<'_>,
         progress: &dyn Progress,
-    ) -> anyhow::Result<Option<Found>> {
+    ) -> anyhow::Result<Option<CellRun>> {
         let key = task.key();
         let job = self.job(task, &key);
         if let Some(run) = job.find()? {
             let cost = self.find_cost(&key).unwrap_or_default();
-            return Ok(Some(Found { run, cost, is_new: false }));
+            return Ok(Some(CellRun { run, cost, is_new: false }));
         }
         let watch = Watch::start();
         let run = match fit_or_resume(&job, progress) {
@@ -211,7 +211,7 @@ impl Store {
         if interrupted() {
             return Ok(None);
         }
-        Ok(Some(Found { run: run?, cost, is_new: true }))
+        Ok(Some(CellRun { run: run?, cost, is_new: true }))
     }
 
     fn job(&self, task: &Task<'_>, key: &str) -> FitJob {
@@ -271,8 +271,8 @@ pub(super) struct Epochs {
 }
 
 impl Cell {
-    pub(super) fn new(task: &Task<'_>, found: Found) -> anyhow::Result<Self> {
-        let Found { run, cost, .. } = found;
+    pub(super) fn new(task: &Task<'_>, found: CellRun) -> anyhow::Result<Self> {
+        let CellRun { run, cost, .. } = found;
         let training = &run.record.training;
         let steps = run.record.settings.get("steps").and_then(Value::as_u64);
         let epochs = training.counters.zip(steps);

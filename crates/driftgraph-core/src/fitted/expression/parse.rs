@@ -192,6 +192,9 @@ impl<'a> Parser<'a> {
         let position = self.position();
         match self.peek().0.clone() {
             Symbol::Number(number) => {
+                if let Some(found) = date_at(self.text, position) {
+                    return Err(self.error(position, Trouble::DateAsNumber { found }));
+                }
                 self.next += 1;
                 Ok(Node::Number(number))
             }
@@ -232,4 +235,15 @@ impl<'a> Parser<'a> {
         }
         Ok(Node::Call { function, arguments, position })
     }
+}
+
+/// A date such as 2000-01-31 that begins at a character, written without blanks as nobody writes a difference.
+fn date_at(text: &str, position: usize) -> Option<String> {
+    let rest: String = text.chars().skip(position).collect();
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+    let parts: Vec<&str> = rest[..end].split('-').collect();
+    let is_date = parts.len() == 3
+        && parts[0].len() == 4
+        && parts[1..].iter().all(|part| (1..=2).contains(&part.len()));
+    is_date.then(|| rest[..end].to_owned())
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::combinations::combinations;
-use super::super::lags::{Links, Mark, Node};
+use super::super::lags::{Links, Mark, Node, Pair};
 use super::skeleton::Skeleton;
 use super::{ColliderRule, Evidence};
 
@@ -39,7 +39,7 @@ pub(super) fn find(evidence: Evidence<'_>, skeleton: &Skeleton, rule: ColliderRu
     let mut colliders = Colliders { found: Vec::new(), ambiguous: Vec::new(), cut: false };
     for triple in unshielded(&skeleton.links) {
         let verdict = if rule == ColliderRule::None {
-            let set = skeleton.separating.get(&(triple.start, triple.end));
+            let set = skeleton.separating.get(&Pair::new(triple.start, triple.end));
             let explains = set.is_some_and(|set| set.contains(&triple.middle));
             if explains { Verdict::Other } else { Verdict::Collider }
         } else {
@@ -62,15 +62,16 @@ pub(super) fn unshielded(links: &Links) -> Vec<Triple> {
     let mut triples = Vec::new();
     for end in 0..n {
         for middle in 0..n {
-            if links[(Node::new(middle, 0), end)] != Mark::Open {
+            if links[Pair::within(middle, end)] != Mark::Open {
                 continue;
             }
             for variable in 0..n {
                 for lag in 0..=links.tau_max() {
                     let start = Node::new(variable, lag);
-                    let enters = matches!(links[(start, middle)], Mark::Open | Mark::Forward);
+                    let entry = links[Pair::new(start, middle)];
+                    let enters = matches!(entry, Mark::Open | Mark::Forward);
                     let is_end = lag == 0 && variable == end;
-                    if enters && !is_end && !links.is_linked(start, end) {
+                    if enters && !is_end && !links.is_linked(Pair::new(start, end)) {
                         triples.push(Triple { start, middle, end });
                     }
                 }
@@ -114,9 +115,10 @@ fn voted(
     sets: &[Vec<usize>],
     rule: ColliderRule,
 ) -> Verdict {
+    let ends = Pair::new(triple.start, triple.end);
     let (mut n_separating, mut n_with_middle) = (0, 0);
     for set in sets {
-        if !evidence.test(triple.start, triple.end, set).is_dependent(evidence.alpha) {
+        if !evidence.test(ends, set).is_dependent(evidence.alpha) {
             n_separating += 1;
             n_with_middle += usize::from(set.contains(&triple.middle));
         }

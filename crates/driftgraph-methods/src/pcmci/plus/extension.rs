@@ -1,6 +1,6 @@
 //! One directed graph of those that a partly oriented one stands for, and how well it explains the data.
 
-use super::super::lags::{Links, Mark, Node};
+use super::super::lags::{Links, Mark, Node, Pair};
 use super::super::samples::Samples;
 use super::PlusFound;
 
@@ -9,11 +9,9 @@ pub(super) fn mean_model_score(found: &PlusFound, samples: &Samples) -> f64 {
     let directed = directed(found);
     let n = directed.n_variables();
     let score = |target: usize| {
-        let parents: Vec<Node> = (directed.places())
-            .filter(|&(cause, effect)| {
-                effect == target && directed[(cause, effect)] == Mark::Forward
-            })
-            .map(|(cause, _)| cause)
+        let parents: Vec<Node> = (directed.pairs())
+            .filter(|&pair| pair.effect == target && directed[pair] == Mark::Forward)
+            .map(|pair| pair.cause)
             .collect();
         samples.model_score(target, &parents)
     };
@@ -41,8 +39,8 @@ fn directed(found: &PlusFound) -> Links {
 fn by_influx(found: &PlusFound) -> Vec<usize> {
     let n = found.links.n_variables();
     let mut influx = vec![0.0; n];
-    for place in found.links.places() {
-        influx[place.1] += found.results.values[place].abs();
+    for pair in found.links.pairs() {
+        influx[pair.effect] += found.results.values[pair].abs();
     }
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&a, &b| influx[b].total_cmp(&influx[a]));
@@ -61,7 +59,7 @@ struct OpenLinks {
 impl OpenLinks {
     fn new(links: &Links) -> Self {
         let n = links.n_variables();
-        let marks = (0..n * n).map(|idx| links[(Node::new(idx / n, 0), idx % n)]);
+        let marks = (0..n * n).map(|idx| links[Pair::within(idx / n, idx % n)]);
         let is_open: Vec<bool> = marks.clone().map(|mark| mark == Mark::Open).collect();
         // The reference sees an arrow from one of its ends only; the choice of its levels rests on that.
         let is_linked = marks.map(|mark| matches!(mark, Mark::Open | Mark::Backward)).collect();

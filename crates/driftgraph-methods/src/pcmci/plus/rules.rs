@@ -1,7 +1,7 @@
 //! Orientations that follow from others, because there would be a collider or a cycle else (Meek 1995).
 
 use super::super::combinations::combinations;
-use super::super::lags::{Links, Mark, Node};
+use super::super::lags::{Links, Mark, Pair};
 use super::colliders::{Triple, unshielded};
 
 /// Applies all rules until none says anything new.
@@ -32,7 +32,7 @@ type Arrow = (usize, usize);
 /// a -> k o-o b without a link a - b: b must not meet a in k.
 fn no_new_collider(links: &Links, ambiguous: &[Triple]) -> Vec<Arrow> {
     (unshielded(links).into_iter())
-        .filter(|triple| links[(triple.start, triple.middle)] == Mark::Forward)
+        .filter(|triple| links[Pair::new(triple.start, triple.middle)] == Mark::Forward)
         .filter(|triple| !ambiguous.contains(triple))
         .map(|triple| (triple.middle, triple.end))
         .collect()
@@ -41,7 +41,7 @@ fn no_new_collider(links: &Links, ambiguous: &[Triple]) -> Vec<Arrow> {
 /// a -> k -> b and a o-o b.
 fn no_cycle(links: &Links, _ambiguous: &[Triple]) -> Vec<Arrow> {
     let n = links.n_variables();
-    let mark = |cause: usize, effect: usize| links[(Node::new(cause, 0), effect)];
+    let mark = |cause: usize, effect: usize| links[Pair::within(cause, effect)];
     open_pairs(links)
         .filter(|&(start, end)| {
             (0..n).any(|middle| {
@@ -54,7 +54,7 @@ fn no_cycle(links: &Links, _ambiguous: &[Triple]) -> Vec<Arrow> {
 /// a o-o k -> b, a o-o l -> b, a o-o b, and k and l are not linked.
 fn no_way_round(links: &Links, _ambiguous: &[Triple]) -> Vec<Arrow> {
     let n = links.n_variables();
-    let mark = |cause: usize, effect: usize| links[(Node::new(cause, 0), effect)];
+    let mark = |cause: usize, effect: usize| links[Pair::within(cause, effect)];
     open_pairs(links)
         .filter(|&(start, end)| {
             let between: Vec<usize> = (0..n)
@@ -70,5 +70,5 @@ fn open_pairs(links: &Links) -> impl Iterator<Item = (usize, usize)> + '_ {
     let n = links.n_variables();
     (0..n * n)
         .map(move |idx| (idx / n, idx % n))
-        .filter(|&(start, end)| links[(Node::new(start, 0), end)] == Mark::Open)
+        .filter(|&(start, end)| links[Pair::within(start, end)] == Mark::Open)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::combinations::combinations;
-use super::super::lags::{LagTable, Links, Mark, Node, Results};
+use super::super::lags::{LagTable, Links, Mark, Pair, Results};
 use super::Evidence;
 
 /// Sets of one size that are tried for a link; more would take longer than anybody waits.
@@ -13,7 +13,7 @@ const MAX_SETS: usize = 20_000;
 pub(super) struct Skeleton {
     pub(super) links: Links,
     /// What separated the ends of links that were removed.
-    pub(super) separating: HashMap<(Node, usize), Vec<usize>>,
+    pub(super) separating: HashMap<Pair, Vec<usize>>,
     /// Smallest absolute values, for the order of neighbours.
     weakest: LagTable<f64>,
     /// Largest p of links that were tested, and the value that had it.
@@ -51,78 +51,68 @@ impl Skeleton {
         let neighbours: Vec<Vec<usize>> = (0..self.links.n_variables())
             .map(|variable| self.sorted_neighbours(variable))
             .collect();
-        let others = |cause: Node, effect: usize| -> Vec<usize> {
-            let is_other = |&other: &usize| cause.lag > 0 || other != cause.variable;
-            neighbours[effect].iter().copied().filter(is_other).collect()
+        let others = |pair: Pair| -> Vec<usize> {
+            let is_other = |&other: &usize| pair.cause.lag > 0 || other != pair.cause.variable;
+            neighbours[pair.effect].iter().copied().filter(is_other).collect()
         };
-        let places: Vec<(Node, usize)> = (self.links.places())
-            .filter(|&(cause, effect)| {
-                self.links.is_linked(cause, effect) && others(cause, effect).len() >= size
-            })
+        let pairs: Vec<Pair> = (self.links.pairs())
+            .filter(|&pair| self.links.is_linked(pair) && others(pair).len() >= size)
             .collect();
-        for &(cause, effect) in &places {
-            if self.links.is_linked(cause, effect) {
-                self.test(evidence, (cause, effect), &others(cause, effect), size);
+        for &pair in &pairs {
+            if self.links.is_linked(pair) {
+                self.test(evidence, pair, &others(pair), size);
             }
         }
-        !places.is_empty()
+        !pairs.is_empty()
     }
 
     fn sorted_neighbours(&self, variable: usize) -> Vec<usize> {
         let mut neighbours = self.links.neighbours(variable);
-        let strength = |other: usize| self.weakest[(Node::new(other, 0), variable)];
+        let strength = |other: usize| self.weakest[Pair::within(other, variable)];
         neighbours.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
         neighbours
     }
 
     /// Tests one link given all sets of neighbours of one size, until one explains it.
-    fn test(
-        &mut self,
-        evidence: Evidence<'_>,
-        place: (Node, usize),
-        others: &[usize],
-        size: usize,
-    ) {
-        let (cause, effect) = place;
+    fn test(&mut self, evidence: Evidence<'_>, pair: Pair, others: &[usize], size: usize) {
         for (idx, set) in combinations(others, size).enumerate() {
             if idx == MAX_SETS {
                 self.cut = true;
                 return;
             }
-            let tested = evidence.test(cause, effect, &set);
-            self.tested[place] = true;
-            self.weakest[place] = self.weakest[place].min(tested.value.abs());
-            if let Some(p) = tested.p.filter(|p| *p >= self.largest_p[place]) {
-                self.largest_p[place] = p;
-                self.values[place] = tested.value;
+            let tested = evidence.test(pair, &set);
+            self.tested[pair] = true;
+            self.weakest[pair] = self.weakest[pair].min(tested.value.abs());
+            if let Some(p) = tested.p.filter(|p| *p >= self.largest_p[pair]) {
+                self.largest_p[pair] = p;
+                self.values[pair] = tested.value;
             }
             if !tested.is_dependent(evidence.alpha) {
-                self.remove(place, set);
+                self.remove(pair, set);
                 return;
             }
         }
     }
 
-    fn remove(&mut self, place: (Node, usize), set: Vec<usize>) {
-        let (cause, effect) = place;
-        self.links[place] = Mark::None;
-        if cause.lag == 0 {
-            let back = (Node::new(effect, 0), cause.variable);
+    fn remove(&mut self, pair: Pair, set: Vec<usize>) {
+        self.links[pair] = Mark::None;
+        if pair.cause.lag == 0 {
+            let back = pair.reversed();
             self.links[back] = Mark::None;
             // The p value counts for both directions, the value for the one that was tested.
-            self.largest_p[back] = self.largest_p[place];
+            self.largest_p[back] = self.largest_p[pair];
             self.tested[back] = true;
             self.separating.insert(back, set.clone());
         }
-        self.separating.insert(place, set);
+        self.separating.insert(pair, set);
     }
 
     /// Writes what was found over the results of the lagged search, where there was a test.
     pub(super) fn add_to(&self, results: &mut Results) {
-        for place in self.links.places().filter(|&place| self.tested[place]) {
-            if self.largest_p[place] > f64::NEG_INFINITY {
-                results.p_values[place] = self.largest_p[place];
-                results.values[place] = self.values[place];
+        for pair in self.links.pairs().filter(|&pair| self.tested[pair]) {
+            if self.largest_p[pair] > f64::NEG_INFINITY {
+                results.p_values[pair] = self.largest_p[pair];
+                results.values[pair] = self.values[pair];
             }
         }
     }
