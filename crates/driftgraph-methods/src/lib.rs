@@ -27,6 +27,7 @@ mod halves;
 mod lagged_edges;
 mod levels;
 mod linear_algebra;
+mod lsde;
 mod method;
 mod ngm;
 mod ode_mean;
@@ -69,6 +70,7 @@ pub static METHODS: &[&dyn Method] = &[
     &cuts::Cuts,
     &rhino::Rhino,
     &rhino::RhinoNoInst,
+    &lsde::Lsde,
     #[cfg(feature = "testing")]
     &toy::Toy,
 ];

@@ -25,6 +25,11 @@ pub trait Method: Sync {
     /// What it does, in one sentence without a full stop.
     fn description(&self) -> &'static str;
 
+    /// The name as its authors write it, as far as a class of Python can have it; `None` for the words' capitals.
+    fn class_name(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Its settings: flags, keys of settings files and keywords of Python come from this table.
     fn settings(&self) -> Vec<Setting> {
         Vec::new()
