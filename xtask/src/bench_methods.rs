@@ -1,10 +1,11 @@
 //! How fast the methods of others are here, beside their references in the same run or as they were timed before.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::ensure;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::bench::{keep_result, show_on_page};
 use crate::bench_step::{cpu_model, date, number, result, text_of};
@@ -150,31 +151,33 @@ fn table(measured: &Value) -> anyhow::Result<String> {
             }
             Err(_) => (format!("{} cannot be installed", pair.reference), "-".to_owned()),
         };
-        let row = format!("| {} | 15 variables, 1,000 rows | {ours:.1} | {theirs} | {ratio} |\n", pair.what);
-        text.push_str(&row);
+        let what = pair.what;
+        writeln!(text, "| {what} | 15 variables, 1,000 rows | {ours:.1} | {theirs} | {ratio} |")?;
     }
     for step in &STEPS {
         let ours = number(&measured[step.name], "cpu_seconds")?;
         let (theirs, ratio) = (1e3 * step.reference_seconds, step.reference_seconds / ours);
-        text.push_str(&format!(
-            "| {} | 15 variables, 5 series of 200 rows | {:.1} | {theirs:.0} (timed before) | {ratio:.1} |\n",
+        writeln!(
+            text,
+            "| {} | 15 variables, 5 series of 200 rows | {:.1} | {theirs:.0} (timed before) | {ratio:.1} |",
             step.what,
             1e3 * ours
-        ));
+        )?;
     }
     for (name, what) in LARGE {
         let found = &measured[name];
-        text.push_str(&format!(
-            "| {what} | 100 variables, 1,000 rows; {:.0} MB | {:.0} | - | - |\n",
+        writeln!(
+            text,
+            "| {what} | 100 variables, 1,000 rows; {:.0} MB | {:.0} | - | - |",
             number(found, "megabytes")?,
             1e3 * number(found, "cpu_seconds")?
-        ));
+        )?;
     }
     Ok(text)
 }
 
 fn circumstances(measured: &Value, cpu: &str, rustc: &str) -> String {
-    let versions = measured["versions"].as_object().cloned().unwrap_or_else(Map::new);
+    let versions = measured["versions"].as_object().cloned().unwrap_or_default();
     let versions: Vec<String> = versions
         .iter()
         .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or("?")))

@@ -2,7 +2,7 @@
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
-use super::chance::Chance;
+use super::chance::{Chance, Draw};
 use super::network::{Network, Samples};
 use super::*;
 
@@ -87,11 +87,11 @@ impl Chance for NoNoise {
         (0..n_samples).rev().collect()
     }
 
-    fn fill_uniform(&self, _: [u64; 2], _: (u64, usize), out: &mut [f64]) {
+    fn fill_uniform(&self, _: Draw, out: &mut [f64]) {
         out.fill(0.5 - 1e-12);
     }
 
-    fn fill_logistic(&self, _: [u64; 2], _: (u64, usize), out: &mut [f64]) {
+    fn fill_logistic(&self, _: Draw, out: &mut [f64]) {
         out.fill(0.0);
     }
 }
