@@ -138,7 +138,7 @@ impl Network {
         &self,
         parameters: &[R],
         samples: &Samples<R>,
-        Target { target, gates, n_cells, wanted }: Target<'_, R>,
+        Target { target, gates, n_cells, wanted: needed }: Target<'_, R>,
     ) -> TargetPass<R> {
         let n = samples.n_samples;
         let gated = samples.inputs.iter().zip(gates).map(|(&value, &gate)| value * gate).collect();
@@ -165,10 +165,10 @@ impl Network {
             errors.iter().zip(mask).map(|(&error, &mask)| error * mask * scale).collect();
         let mut grads = vec![R::ZERO; self.n_parameters];
         for (idx, layer) in self.layers.iter().enumerate().rev() {
-            if wanted != Wanted::Inputs {
+            if needed != Wanted::Inputs {
                 layer.add_gradients(&mut grads, &outputs[idx], &adjoint);
             }
-            if idx == 0 && wanted == Wanted::Weights {
+            if idx == 0 && needed == Wanted::Weights {
                 adjoint.clear();
                 break;
             }
