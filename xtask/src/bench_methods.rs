@@ -91,7 +91,10 @@ const LARGE: [(&str, &str); 2] =
 
 /// Measures all, keeps and shows the results, then compares them with what we promise.
 pub(crate) fn run() -> anyhow::Result<()> {
-    run_program("building the program", &mut cargo(&["build", "--release", "--bin", "driftgraph"]))?;
+    run_program(
+        "building the program",
+        &mut cargo(&["build", "--release", "--bin", "driftgraph"]),
+    )?;
     let python = python_with_references()?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
@@ -213,7 +216,10 @@ fn misses(measured: &Value) -> anyhow::Result<Vec<String>> {
         if let (Some(most), Ok(found)) = (pair.agreement, found)
             && found > most
         {
-            misses.push(format!("{}: scores differ from those of the reference by {found}", pair.name));
+            misses.push(format!(
+                "{}: scores differ from those of the reference by {found}",
+                pair.name
+            ));
         }
     }
     for (name, _) in LARGE {
