@@ -38,6 +38,7 @@ SETTINGS: tuple[str, ...] = (
     "graph_term",
     "temperature",
     "diffusion_floor",
+    "restarts",
     "density",
     "instantaneous",
     "instant_density",
@@ -135,6 +136,9 @@ class ScotchSettings:
         Simulated: temperature of the relaxed graph samples. Above 0 and at most 100.
     diffusion_floor : float, default 1e-7
         Simulated: what the control divides by where the diffusion is smaller. Above 0 and at most 1.
+    restarts : int, default 2
+        Simulated: times that a training which explodes early and stays stuck begins again with another
+        seed. At least 0 and at most 100.
     density : str | dict[str, Any], default per-source
         Bridge: prior of the lagged graph: which edges share a learned density. One of per-source, per-
         target, common, or a table of kind with positive alpha and beta, or of kind fixed with a sparsity.
@@ -233,6 +237,7 @@ class ScotchSettings:
         graph_term: str | None = None,
         temperature: float | None = None,
         diffusion_floor: float | None = None,
+        restarts: int | None = None,
         density: str | dict[str, Any] | None = None,
         instantaneous: bool | None = None,
         instant_density: str | dict[str, Any] | None = None,
@@ -292,6 +297,7 @@ class ScotchSettings:
         self.graph_term = graph_term
         self.temperature = temperature
         self.diffusion_floor = diffusion_floor
+        self.restarts = restarts
         self.density = density
         self.instantaneous = instantaneous
         self.instant_density = instant_density

@@ -1,12 +1,17 @@
 """Every method of the library as an estimator with the manners of :class:`driftgraph.Scotch`.
 
-The classes are made from the library's registry: `Ridge`, `Var`, `PartialCorrelation` and whatever else
-:func:`names` lists. Their keywords are the settings of the method, with the library's own defaults.
+The classes are made from the library's registry: `PCMCIPlus`, `VARLiNGAM`, `DynGENIE3`, `Rhino`, `Ridge` and whatever
+else :func:`names` lists. Their keywords are the settings of the method, with the library's own defaults; `preset` names
+one of its sets of settings. Names are found in any capitals.
 
 >>> from driftgraph import methods, systems
 >>> data = systems.linear(variables=3, n_series=6, n_points=30, seed=1)
 >>> methods.Ridge(progress=False).fit(data).edge_scores_.shape
 (3, 3)
+>>> methods.PCMCIPlus(tau_max=2, pc_alpha=0.05, progress=False).fit(data).edge_scores_.shape
+(3, 3)
+>>> methods.PcmciPlus is methods.PCMCIPlus
+True
 """
 
 from __future__ import annotations
@@ -96,7 +101,7 @@ class MethodEstimator(Estimator):
 
 def _estimator(name: str) -> type[MethodEstimator]:
     """The class of a method: its name in capitals, its settings as keywords."""
-    _, description, presets, settings = _METHODS[name]
+    _, description, presets, settings, class_name = _METHODS[name]
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter(row[0], keyword, default=None) for row in settings]
     parameters += [inspect.Parameter(running, keyword, default=value) for running, value in _RUNNING.items()]
@@ -107,7 +112,7 @@ def _estimator(name: str) -> type[MethodEstimator]:
         lines += textwrap.wrap(sentence, 100, initial_indent="    ", subsequent_indent="    ")
     if presets:
         lines += ["preset : str", f"    One of {', '.join(presets)}."]
-    title = "".join(word.capitalize() for word in name.split("-"))
+    title = class_name or "".join(word.capitalize() for word in name.split("-"))
     attributes = {
         "method": name,
         "__doc__": "\n".join(lines),
@@ -127,4 +132,7 @@ __all__ += [estimator.__name__ for estimator in ESTIMATORS.values()]
 
 
 def __getattr__(name: str) -> type[MethodEstimator]:
+    for estimator in ESTIMATORS.values():
+        if estimator.__name__.lower() == name.lower():
+            return estimator
     raise AttributeError(f"there is no method `{name}`; there are {', '.join(sorted(__all__[3:]))}")

@@ -23,7 +23,7 @@ BRIDGE_TYPES = {
     "rates": "dict[str, float]", "noise_scale": "float | str",
 }  # fmt: skip
 WHOLE = {"steps", "batch_size", "warmup_steps", "kl_warmup_steps", "patience", "embedding_size", "node_width",
-         "hidden_size", "posterior_layers", "context_size"}  # fmt: skip
+         "hidden_size", "posterior_layers", "context_size", "restarts"}  # fmt: skip
 
 OWN = [
     ("preset", "str", "bridge", "one of {presets}", "which posterior, and with what settings where nothing else is said"),
@@ -70,7 +70,7 @@ def native() -> Any:
 
 def rows() -> list[tuple[str, str, str, str, str]]:
     """Name, type, default, range and meaning of every setting of both posteriors, each once."""
-    tables = {name: (presets, settings) for name, _, presets, settings in native().methods()}
+    tables = {name: (presets, settings) for name, _, presets, settings, _ in native().methods()}
     presets = tables["bridge"][0] + tables["simulated"][0]
     bridge, simulated = tables["bridge"][1], tables["simulated"][1]
     found = [(name, kind, default, text.format(presets=", ".join(presets)), meaning) for name, kind, default, text, meaning in OWN]

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use crate::shell::root;
-use crate::{bench_bridge, bench_load, bench_python, bench_simulate, bench_step};
+use crate::{bench_bridge, bench_load, bench_methods, bench_python, bench_simulate, bench_step};
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -26,6 +26,8 @@ pub(crate) enum Benchmark {
     Simulate,
     /// A fit from Python, beside the binary
     Python,
+    /// Methods of others, beside their references where these can be installed
+    Methods,
 }
 
 /// Runs a benchmark; fails if it misses what we promise.
@@ -36,6 +38,7 @@ pub(crate) fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Bridge { large } => bench_bridge::run(large),
         Benchmark::Simulate => bench_simulate::run(),
         Benchmark::Python => bench_python::run(),
+        Benchmark::Methods => bench_methods::run(),
     }
 }
 

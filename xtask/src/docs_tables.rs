@@ -9,7 +9,8 @@ use anyhow::{Context, bail, ensure};
 use crate::shell::{root, say};
 
 /// The pages with tables; other markers than those of results belong to other commands.
-const PAGES: [&str; 3] = ["docs/accuracy.md", "docs/speed.md", "README.md"];
+const PAGES: [&str; 4] =
+    ["docs/accuracy.md", "docs/other-methods.md", "docs/speed.md", "README.md"];
 /// The folder of results, one folder per experiment.
 const RESULTS: &str = "results";
 

@@ -6,6 +6,7 @@ mod bench;
 mod bench_bridge;
 mod bench_bridge_large;
 mod bench_load;
+mod bench_methods;
 mod bench_python;
 mod bench_simulate;
 mod bench_step;

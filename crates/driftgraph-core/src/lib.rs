@@ -45,11 +45,21 @@ pub use train::settings::{CheckedSettings, FitSettings};
 
 /// Layers for methods that learn functions of their own.
 pub mod layers {
+    pub use crate::nn::gru::{Gru, GruTrace};
     pub use crate::nn::init::initial_values;
     pub use crate::nn::linear::Linear;
-    pub use crate::nn::parameters::{Init, ParameterTable, Slot};
-    pub use crate::numeric::kernels::{leaky, leaky_slope, vectorised};
+    pub use crate::nn::mlp::{Mlp, MlpSizes, MlpTrace, MlpWeights, PreparedMlp};
+    pub use crate::nn::parameters::{Init, ParameterTable, Slot, WithGradient};
+    pub use crate::numeric::kernels::{
+        View, add_product, leaky, leaky_slope, multiply_into, softplus_with_slope, vectorised,
+    };
     pub use crate::numeric::real::Real;
+}
+
+/// Solver steps of several series side by side, for methods that simulate paths of their own.
+pub mod paths {
+    pub use crate::posterior::layout::ChunkLayout;
+    pub use crate::posterior::plan::{EncoderInput, PlannedSeries, Readout, StepGrid};
 }
 
 /// The inside of this crate, for its own tests and measurements.

@@ -135,6 +135,9 @@ pub struct TrainingRecord {
     /// What was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<FitCounters>,
+    /// How far training came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
     /// What the innovations of the fit still contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adequacy: Option<Adequacy>,
@@ -144,6 +147,27 @@ pub struct TrainingRecord {
     /// A sentence for each variable whose edges were not learned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+}
+
+/// How far a training came that counts its own steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Steps taken.
+    pub steps: u64,
+    /// Steps at which it would have ended, or must have.
+    pub of: u64,
+    /// Whether these are passes over all data.
+    #[serde(default)]
+    pub in_epochs: bool,
+}
+
+impl Reached {
+    /// A sentence for training that was stopped before its end.
+    pub fn warning(self) -> Option<String> {
+        let Self { steps, of, in_epochs } = self;
+        let what = if in_epochs { "epochs" } else { "steps" };
+        (steps < of).then(|| format!("warning: stopped after {steps} of {of} {what}"))
+    }
 }
 
 /// One of the final fits.

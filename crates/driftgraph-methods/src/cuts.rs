@@ -15,7 +15,7 @@ use driftgraph_core::layers::Real;
 use driftgraph_core::train::progress::{Kept, Part, Progress, Step, Training};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, ElboTerms};
-use driftgraph_data::record::TrainingRecord;
+use driftgraph_data::record::{Reached, TrainingRecord};
 use serde_json::json;
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
@@ -59,6 +59,10 @@ impl Method for Cuts {
 
     fn description(&self) -> &'static str {
         "CUTS: neural prediction from earlier rows through gates, which fills what is missing on the way"
+    }
+
+    fn class_name(&self) -> Option<&'static str> {
+        Some("CUTS")
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -174,20 +178,18 @@ fn learn(task: &MethodTask<'_>, settings: &CutsSettings) -> Result<Learned, Meth
     run(&mut trainer, task.progress)?;
     let scores = EdgeScores::from_matrix(task.data.n_variables(), trainer.scores())?;
     let mut learned = Learned::scores(&scores);
-    learned.training = TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
+    let reached = Reached { steps: trainer.state.epoch, of: settings.epochs(), in_epochs: true };
+    learned.training = TrainingRecord {
+        seed: Some(settings.seed),
+        reached: Some(reached),
+        ..TrainingRecord::default()
+    };
     if table.samples.len() < settings.batch_size {
         let remark =
             format!("each step sees all {} samples, fewer than `batch_size`", table.samples.len());
         learned.remarks.push(remark);
     }
-    if trainer.state.epoch < settings.epochs() {
-        let remark = format!(
-            "warning: stopped after {} of {} epochs",
-            trainer.state.epoch,
-            settings.epochs()
-        );
-        learned.remarks.push(remark);
-    }
+    learned.remarks.extend(reached.warning());
     Ok(learned)
 }
 

@@ -45,6 +45,10 @@ impl Method for DynGenie3 {
         "dynGENIE3: how much of each variable's rate of change random forests explain by each level, linear or not"
     }
 
+    fn class_name(&self) -> Option<&'static str> {
+        Some("DynGENIE3")
+    }
+
     fn settings(&self) -> Vec<Setting> {
         SETTINGS.to_vec()
     }

@@ -27,6 +27,7 @@ mod halves;
 mod lagged_edges;
 mod levels;
 mod linear_algebra;
+mod lsde;
 mod method;
 mod ngm;
 mod ode_mean;
@@ -48,8 +49,8 @@ use driftgraph_core::train::settings::Setting;
 use driftgraph_data::record::Asked;
 
 pub use method::{
-    Handling, Learned, Method, MethodError, MethodTask, Preset, Takes, directed_probabilities, edge_probabilities,
-    edge_scores,
+    Handling, Learned, Method, MethodError, MethodTask, Preset, Takes, directed_probabilities,
+    edge_probabilities, edge_scores,
 };
 pub use plan::{FitPlan, PlanError, asked_in_toml};
 
@@ -69,6 +70,7 @@ pub static METHODS: &[&dyn Method] = &[
     &cuts::Cuts,
     &rhino::Rhino,
     &rhino::RhinoNoInst,
+    &lsde::Lsde,
     #[cfg(feature = "testing")]
     &toy::Toy,
 ];

@@ -26,6 +26,11 @@ pub trait Method: Sync {
     /// What it does, in one sentence without a full stop.
     fn description(&self) -> &'static str;
 
+    /// The name as its authors write it, as far as a class of Python can have it; `None` for the words' capitals.
+    fn class_name(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Its settings: flags, keys of settings files and keywords of Python come from this table.
     fn settings(&self) -> Vec<Setting> {
         Vec::new()
@@ -203,7 +208,8 @@ pub fn directed_probabilities(
     if edges.iter().any(|edge| edge.probability.is_none()) {
         return Ok(None);
     }
-    let directed = |edge: &LearnedEdge| edge.probability_directed.or(edge.probability).unwrap_or(0.0);
+    let directed =
+        |edge: &LearnedEdge| edge.probability_directed.or(edge.probability).unwrap_or(0.0);
     matrix(edges, n_variables, directed).map(Some)
 }
 

@@ -11,7 +11,7 @@ mod windows;
 
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet, Standardizer};
-use driftgraph_data::record::TrainingRecord;
+use driftgraph_data::record::{Reached, TrainingRecord};
 use serde_json::json;
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
@@ -46,6 +46,10 @@ impl Method for Ngm {
 
     fn description(&self) -> &'static str {
         "NGM: a neural differential equation without noise, whose weights from sources that do not matter vanish"
+    }
+
+    fn class_name(&self) -> Option<&'static str> {
+        Some("NGM")
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -131,18 +135,17 @@ fn learn(
     let norms = trainer.norms();
     let scores = (0..n * n).map(|idx| norms[idx % n * n + idx / n]).collect();
     let mut learned = Learned::scores(&EdgeScores::from_matrix(n, scores)?);
-    learned.training = TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
+    let reached = Reached { steps: trainer.n_steps(), of: trainer.end(), in_epochs: false };
+    learned.training = TrainingRecord {
+        seed: Some(settings.seed),
+        reached: Some(reached),
+        ..TrainingRecord::default()
+    };
     if windows.len() < settings.batch_size {
         learned
             .remarks
             .push(format!("each step sees all {} windows, fewer than `batch_size`", windows.len()));
     }
-    if trainer.n_steps() < trainer.end() {
-        learned.remarks.push(format!(
-            "warning: stopped after {} of {} steps",
-            trainer.n_steps(),
-            trainer.end()
-        ));
-    }
+    learned.remarks.extend(reached.warning());
     Ok(learned)
 }

@@ -52,6 +52,10 @@ impl Method for Pcmci {
         "PCMCI with partial correlation: linear links at each lag that the past of both variables does not explain"
     }
 
+    fn class_name(&self) -> Option<&'static str> {
+        Some("PCMCI")
+    }
+
     fn settings(&self) -> Vec<Setting> {
         settings::pcmci_table()
     }
@@ -94,6 +98,10 @@ impl Method for PcmciPlus {
 
     fn description(&self) -> &'static str {
         "PCMCI+ with partial correlation: lagged links and links within a row, oriented where others decide it"
+    }
+
+    fn class_name(&self) -> Option<&'static str> {
+        Some("PCMCIPlus")
     }
 
     fn settings(&self) -> Vec<Setting> {

@@ -18,7 +18,7 @@ use driftgraph_core::fitted::edges::{Direction, LearnedEdge};
 use driftgraph_core::train::progress::{Part, Training};
 use driftgraph_core::train::settings::Setting;
 use driftgraph_core::{SeriesSet, Uninformative};
-use driftgraph_data::record::TrainingRecord;
+use driftgraph_data::record::{Reached, TrainingRecord};
 
 use crate::lagged_edges::{PairFound, lagged_edges};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
@@ -83,6 +83,10 @@ impl Method for RhinoNoInst {
         "Rhino without effects within a row: earlier rows alone"
     }
 
+    fn class_name(&self) -> Option<&'static str> {
+        Some("RhinoNoInst")
+    }
+
     fn settings(&self) -> Vec<Setting> {
         settings::table()
     }
@@ -125,8 +129,14 @@ fn learn(task: &MethodTask<'_>, settings: &RhinoSettings) -> Result<Learned, Met
     }
     trainer.run(task.progress)?;
     let mut learned = Learned::edges(edges(&trainer, data)?);
-    learned.training = TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
     let state = &trainer.state;
+    // Rounds end when nothing improves, so the last step is known only as a bound.
+    let reached = Reached { steps: state.n_steps, of: trainer.end(), in_epochs: false };
+    learned.training = TrainingRecord {
+        seed: Some(settings.seed),
+        reached: Some(reached),
+        ..TrainingRecord::default()
+    };
     learned.remarks.push(format!("{} rounds, {} steps in all", state.round, state.n_steps));
     let constants = (0..data.n_variables()).filter(|&idx| Uninformative::of(data, idx).is_some());
     for idx in constants {

@@ -48,6 +48,10 @@ impl Method for VarLingam {
         "VARLiNGAM: linear effects of earlier rows and within a row, ordered by what is not normal about the noise"
     }
 
+    fn class_name(&self) -> Option<&'static str> {
+        Some("VARLiNGAM")
+    }
+
     fn settings(&self) -> Vec<Setting> {
         SETTINGS.to_vec()
     }

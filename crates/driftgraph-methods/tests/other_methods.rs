@@ -19,11 +19,22 @@ fn plans() -> Vec<FitPlan> {
         "ngm" => json!({"steps": 3, "standardize": true}),
         "rhino" | "rhino-noinst" => json!({"rounds": 1, "steps": 3, "hidden_size": 8}),
         "cuts" => json!({"fill_after": 1, "masked_epochs": 1, "last_epochs": 1, "hidden_size": 8}),
+        "lsde" => json!({"steps": 3, "units": 4, "hidden_size": 8, "context_size": 4}),
         _ => json!({}),
     };
-    ["pcmci", "pcmci-plus", "varlingam", "dyngenie3", "ngm", "cuts", "rhino", "rhino-noinst"]
-        .map(|name| plan(name, quick(name)))
-        .to_vec()
+    [
+        "pcmci",
+        "pcmci-plus",
+        "varlingam",
+        "dyngenie3",
+        "ngm",
+        "cuts",
+        "rhino",
+        "rhino-noinst",
+        "lsde",
+    ]
+    .map(|name| plan(name, quick(name)))
+    .to_vec()
 }
 
 fn plan(name: &str, settings: Value) -> FitPlan {
@@ -345,6 +356,7 @@ fn a_fit_that_was_stopped_goes_on_to_the_same_bits() {
             json!({"fill_after": 2, "masked_epochs": 2, "last_epochs": 2, "hidden_size": 8, "batch_size": 16}),
         ),
         plan("rhino", json!({"rounds": 2, "steps": 5, "hidden_size": 8, "batch_size": 16})),
+        plan("lsde", json!({"steps": 8, "units": 4, "hidden_size": 8, "context_size": 4})),
     ] {
         let wanted = scores(&plan, &data);
         // In the first part and in the second, at the end of a round and within it.

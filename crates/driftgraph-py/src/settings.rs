@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 /// Name, kind of value, default, range and meaning of a setting.
 type Row = (&'static str, &'static str, &'static str, String, &'static str);
 
-/// Name, description, names of presets, and settings of a method.
-type MethodRow = (&'static str, &'static str, Vec<&'static str>, Vec<Row>);
+/// Name, description, names of presets, settings, and the name of its class where that is not the words' capitals.
+type MethodRow = (&'static str, &'static str, Vec<&'static str>, Vec<Row>, Option<&'static str>);
 
 /// All methods, the default first.
 #[pyfunction]
@@ -16,7 +16,7 @@ pub(crate) fn methods() -> Vec<MethodRow> {
     let row = |method: &&dyn driftgraph_methods::Method| {
         let presets = method.presets().into_iter().map(|preset| preset.name).collect();
         let settings = method.settings().iter().map(setting_row).collect();
-        (method.name(), method.description(), presets, settings)
+        (method.name(), method.description(), presets, settings, method.class_name())
     };
     METHODS.iter().map(row).collect()
 }

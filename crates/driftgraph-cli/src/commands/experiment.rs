@@ -9,6 +9,7 @@ mod origin;
 mod overview;
 mod pace;
 mod plan;
+mod published;
 mod sample;
 mod scaling;
 mod table;
@@ -20,7 +21,7 @@ use anyhow::Context;
 
 use self::cell::Store;
 use self::plan::Plan;
-pub(crate) use self::plan::{ALL, ALL_FAST, SCOTCH_PAPER};
+pub(crate) use self::plan::{ALL, ALL_FAST, SCOTCH_PAPER, SCOTCH_SCRIPTS};
 pub(crate) use self::scaling::Size;
 use crate::args::{ExperimentArgs, ExperimentName};
 use crate::progress::catch_interrupts;

@@ -11,7 +11,7 @@ use crate::numeric::real::Real;
 /// Cho et al. (2014), arXiv:1406.1078; the reset gate acts after the product, as in cuDNN:
 /// new = tanh(W_in x + b_in + reset (W_hn h + b_hn)), h' = (1 - update) new + update h.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gru {
+pub struct Gru {
     weight_in: Slot,
     weight_hidden: Slot,
     bias_in: Slot,
@@ -20,7 +20,7 @@ pub(crate) struct Gru {
 
 /// What `backward` needs from `forward`: rows `[row, gate x hidden]` and `[row, hidden]`.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct GruTrace<R> {
+pub struct GruTrace<R> {
     /// Reset, update and new gate, after their activations.
     gates: Vec<R>,
     /// W_h h + b_h of the three gates; later the adjoints of the same.
@@ -30,12 +30,12 @@ pub(crate) struct GruTrace<R> {
     /// The state after each row.
     pub states: Vec<R>,
     /// Adjoints of [`states`](Self::states): the caller fills them before `backward`.
-    pub(crate) grad_states: Vec<R>,
+    pub grad_states: Vec<R>,
 }
 
 impl<R: Real> GruTrace<R> {
     /// Makes room for `n_rows` rows; keeps what it has when that is enough.
-    pub(crate) fn resize(&mut self, gru: &Gru, n_rows: usize) {
+    pub fn resize(&mut self, gru: &Gru, n_rows: usize) {
         let hidden = gru.n_hidden();
         for (buffer, width) in [
             (&mut self.gates, 3 * hidden),
@@ -53,16 +53,11 @@ impl<R: Real> GruTrace<R> {
 
 /// Rows of a reversed sequence: `starts[i]` is the first row of time i, and the series of a later
 /// time are the first ones of every earlier time.
-pub(crate) type RowStarts<'a> = &'a [usize];
+pub type RowStarts<'a> = &'a [usize];
 
 impl Gru {
     /// Adds the four parameters of `name` to the table, under PyTorch's names.
-    pub(crate) fn new(
-        table: &mut ParameterTable,
-        name: &str,
-        n_in: usize,
-        n_hidden: usize,
-    ) -> Self {
+    pub fn new(table: &mut ParameterTable, name: &str, n_in: usize, n_hidden: usize) -> Self {
         let init = Init::of_fan_in(n_hidden);
         Self {
             weight_in: table.add(format!("{name}.weight_ih_l0"), [3 * n_hidden, n_in], init),
@@ -77,24 +72,24 @@ impl Gru {
     }
 
     /// Size of the state.
-    pub(crate) fn n_hidden(&self) -> usize {
+    pub fn n_hidden(&self) -> usize {
         self.weight_hidden.cols
     }
 
     /// Number of inputs.
-    pub(crate) fn n_in(&self) -> usize {
+    pub fn n_in(&self) -> usize {
         self.weight_in.cols
     }
 
     /// The hidden state's weight, transposed: every time step multiplies by it.
-    pub(crate) fn prepare<R: Real>(&self, parameters: &[R], hidden_weight: &mut Vec<R>) {
+    pub fn prepare<R: Real>(&self, parameters: &[R], hidden_weight: &mut Vec<R>) {
         hidden_weight.resize(self.weight_hidden.len(), R::ZERO);
         let weight = self.weight_hidden.of(parameters);
         transpose(hidden_weight, weight, 3 * self.n_hidden(), self.n_hidden());
     }
 
     /// Fills `trace.states` from the last time to the first; `input` is `[row, in]`.
-    pub(crate) fn forward<R: Real>(
+    pub fn forward<R: Real>(
         &self,
         parameters: &[R],
         hidden_weight: &[R],
@@ -126,7 +121,7 @@ impl Gru {
     }
 
     /// Adds the gradients of all parameters, given `trace.grad_states`, which it overwrites.
-    pub(crate) fn backward<R: Real>(
+    pub fn backward<R: Real>(
         &self,
         WithGradient { parameters, grads }: WithGradient<'_, R>,
         input: &[R],

@@ -50,12 +50,12 @@ impl<R: Real> MlpTrace<R> {
     }
 
     /// The rows of the first layer, where the caller puts the context's share before `forward`.
-    pub(crate) fn first_layer(&mut self) -> &mut [R] {
+    pub fn first_layer(&mut self) -> &mut [R] {
         &mut self.hidden[0]
     }
 
     /// Adjoints of the first layer's arguments, after `backward`.
-    pub(crate) fn first_adjoints(&self) -> &[R] {
+    pub fn first_adjoints(&self) -> &[R] {
         &self.adjoints[0]
     }
 }
@@ -63,8 +63,10 @@ impl<R: Real> MlpTrace<R> {
 /// Parameters, and what all rows of a step share of them.
 #[derive(Debug, Clone, Copy)]
 pub struct PreparedMlp<'a, R> {
-    pub(crate) parameters: &'a [R],
-    pub(crate) weights: &'a MlpWeights<R>,
+    /// All parameters of the model.
+    pub parameters: &'a [R],
+    /// What [`Mlp::prepare`] made of them.
+    pub weights: &'a MlpWeights<R>,
 }
 
 /// Sizes of a net.
@@ -96,7 +98,7 @@ impl Mlp {
     }
 
     /// Width of the hidden layers.
-    pub(crate) fn n_hidden(&self) -> usize {
+    pub fn n_hidden(&self) -> usize {
         self.first.n_out()
     }
 
@@ -118,7 +120,7 @@ impl Mlp {
     }
 
     /// `out[row] = W_context contexts[row] + b` of the first layer.
-    pub(crate) fn context_share<R: Real>(&self, parameters: &[R], contexts: &[R], out: &mut [R]) {
+    pub fn context_share<R: Real>(&self, parameters: &[R], contexts: &[R], out: &mut [R]) {
         fill_rows(out, self.first.bias.of(parameters));
         let n_rows = out.len() / self.n_hidden();
         let contexts = View::new(contexts, n_rows, self.n_context);
@@ -208,7 +210,7 @@ impl Mlp {
     }
 
     /// Gradients of the contexts' share of the first layer; writes the contexts' adjoints.
-    pub(crate) fn context_backward<R: Real>(
+    pub fn context_backward<R: Real>(
         &self,
         WithGradient { parameters, grads }: WithGradient<'_, R>,
         contexts: &[R],

@@ -37,8 +37,10 @@ impl Slot {
 /// Parameters, and the buffer to which their gradient is added.
 #[derive(Debug)]
 pub struct WithGradient<'a, R> {
-    pub(crate) parameters: &'a [R],
-    pub(crate) grads: &'a mut [R],
+    /// All parameters of the model.
+    pub parameters: &'a [R],
+    /// As many entries.
+    pub grads: &'a mut [R],
 }
 
 /// Values, and the buffer to which their adjoints are added.

@@ -43,7 +43,7 @@ impl<'a, R> View<'a, R> {
 
     /// `rows` x `cols` whose rows start `row_stride` apart.
     #[inline]
-    pub(crate) fn strided(data: &'a [R], [rows, cols]: [usize; 2], row_stride: usize) -> Self {
+    pub fn strided(data: &'a [R], [rows, cols]: [usize; 2], row_stride: usize) -> Self {
         Self { data, rows, cols, row_stride, col_stride: 1 }
     }
 
@@ -80,12 +80,7 @@ pub fn product<R: Real>(out: &mut [R], out_stride: usize, a: View<'_, R>, b: Vie
 
 /// `out += a b`, row-major with rows `out_stride` apart.
 #[inline]
-pub(crate) fn add_product<R: Real>(
-    out: &mut [R],
-    out_stride: usize,
-    a: View<'_, R>,
-    b: View<'_, R>,
-) {
+pub fn add_product<R: Real>(out: &mut [R], out_stride: usize, a: View<'_, R>, b: View<'_, R>) {
     gemm(out, out_stride, true, a, b);
 }
 
@@ -202,7 +197,7 @@ pub(crate) fn fill_rows<R: Real>(out: &mut [R], bias: &[R]) {
 }
 
 /// `x = softplus(x)` and `slope = sigmoid(x)`, its derivative.
-pub(crate) fn softplus_with_slope<R: Real>(x: &mut [R], slope: &mut [R]) {
+pub fn softplus_with_slope<R: Real>(x: &mut [R], slope: &mut [R]) {
     vectorised(
         #[inline(always)]
         || {
@@ -217,7 +212,7 @@ pub(crate) fn softplus_with_slope<R: Real>(x: &mut [R], slope: &mut [R]) {
 }
 
 /// `out *= factor`, entry by entry.
-pub(crate) fn multiply_into<R: Real>(out: &mut [R], factor: &[R]) {
+pub fn multiply_into<R: Real>(out: &mut [R], factor: &[R]) {
     vectorised(
         #[inline(always)]
         || {

@@ -10,11 +10,11 @@ use super::plan::PlannedSeries;
 #[derive(Debug, Clone, Default)]
 pub struct ChunkLayout {
     /// First state row of each point in time; one entry more than points.
-    pub(crate) state_starts: Vec<usize>,
+    pub state_starts: Vec<usize>,
     /// First step row of each step; one entry more than steps.
-    pub(crate) step_starts: Vec<usize>,
+    pub step_starts: Vec<usize>,
     /// First observation row of each observation number; one entry more than observations.
-    pub(crate) observation_starts: Vec<usize>,
+    pub observation_starts: Vec<usize>,
     /// Place of each series in the order of observations.
     pub ranks: Vec<usize>,
     /// Series in the order of observations.
@@ -23,7 +23,7 @@ pub struct ChunkLayout {
 
 impl ChunkLayout {
     /// Lays out the series with these (steps, observations); steps must not increase.
-    pub(crate) fn arrange<R>(&mut self, plans: &[PlannedSeries<R>], chunk: &[usize]) {
+    pub fn arrange<R>(&mut self, plans: &[PlannedSeries<R>], chunk: &[usize]) {
         let n_steps = |series: usize| plans[series].steps.len();
         let n_observations = |series: usize| plans[series].readouts.len();
         debug_assert!(
@@ -59,22 +59,22 @@ impl ChunkLayout {
     }
 
     /// Number of state rows.
-    pub(crate) fn n_state_rows(&self) -> usize {
+    pub fn n_state_rows(&self) -> usize {
         self.state_starts[self.state_starts.len() - 1]
     }
 
     /// Number of step rows.
-    pub(crate) fn n_step_rows(&self) -> usize {
+    pub fn n_step_rows(&self) -> usize {
         self.step_starts[self.step_starts.len() - 1]
     }
 
     /// Number of observation rows.
-    pub(crate) fn n_observation_rows(&self) -> usize {
+    pub fn n_observation_rows(&self) -> usize {
         self.observation_starts[self.observation_starts.len() - 1]
     }
 
     /// Number of series that take step `step`.
-    pub(crate) fn n_running(&self, step: usize) -> usize {
+    pub fn n_running(&self, step: usize) -> usize {
         self.step_starts[step + 1] - self.step_starts[step]
     }
 
@@ -94,7 +94,7 @@ impl ChunkLayout {
     }
 
     /// Series (by place in the chunk) of each rank.
-    pub(crate) fn by_rank(&self) -> &[usize] {
+    pub fn by_rank(&self) -> &[usize] {
         &self.by_rank
     }
 }

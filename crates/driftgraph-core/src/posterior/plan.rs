@@ -29,7 +29,7 @@ pub enum EncoderInput {
 
 impl EncoderInput {
     /// Number of inputs per observation.
-    pub(crate) fn n_inputs(self, n_variables: usize) -> usize {
+    pub fn n_inputs(self, n_variables: usize) -> usize {
         match self {
             Self::ValuesMaskGap => 2 * n_variables + 1,
             Self::Values => n_variables,
@@ -39,9 +39,9 @@ impl EncoderInput {
 
 /// Where an observation is read: state `state_idx` and, with `weight`, the state after it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Readout<R> {
+pub struct Readout<R> {
     /// The state at or before the observation.
-    pub(crate) state_idx: usize,
+    pub state_idx: usize,
     /// Share of the state after it; 0 when the observation is at a step's end.
     pub weight: R,
 }
@@ -52,9 +52,9 @@ pub struct PlannedSeries<R> {
     /// Length of each solver step.
     pub steps: Vec<R>,
     /// For each step, the observation whose context drives it: the first one after its start.
-    pub(crate) context_idx: Vec<usize>,
+    pub context_idx: Vec<usize>,
     /// Where each observation is read.
-    pub(crate) readouts: Vec<Readout<R>>,
+    pub readouts: Vec<Readout<R>>,
     /// Values `[observation, variable]`, `NaN` where missing.
     pub values: Vec<R>,
     /// Encoder inputs `[observation, input]`.

@@ -142,7 +142,8 @@ pub fn fit_ensemble(
     let checked = settings.clone().check()?;
     // Without anything random all members would be the same.
     let n_members = if checked.is_deterministic(task.data)? { 1 } else { n_members.max(1) };
-    let careful = if settings.is_closed_form() { None } else { careful_beliefs(task, settings, progress)? };
+    let careful =
+        if settings.is_closed_form() { None } else { careful_beliefs(task, settings, progress)? };
     let members: Vec<Result<_, BridgeError>> = (0..n_members)
         .into_par_iter()
         .map(|number| {
@@ -180,7 +181,8 @@ fn careful_beliefs(
         ..settings.clone()
     };
     let key = state_key(&linear);
-    let task = BridgeTrainer::new(data, knowledge, linear.check()?)?.linear_task(data, knowledge)?;
+    let task =
+        BridgeTrainer::new(data, knowledge, linear.check()?)?.linear_task(data, knowledge)?;
     let listen = until_interrupted(progress);
     let follower = Follower { part: Part::WHOLE, progress: &listen, key };
     Ok(task.careful_probabilities(&follower, &|| progress.is_interrupted()))

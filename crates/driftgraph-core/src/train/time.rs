@@ -60,7 +60,7 @@ impl TimeScaling {
     }
 
     /// The same series on the model's clock.
-    pub(crate) fn apply_to(&self, series: &ObservedSeries) -> Result<ObservedSeries, CoreError> {
+    pub fn apply_to(&self, series: &ObservedSeries) -> Result<ObservedSeries, CoreError> {
         let times = series.times().iter().map(|&time| self.apply(time)).collect();
         ObservedSeries::new(series.name(), series.n_variables(), times, series.values().to_vec())
     }

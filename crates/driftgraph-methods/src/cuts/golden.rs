@@ -1,6 +1,7 @@
 //! Single steps and a whole training of the reference, compared number by number.
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
+use serde_json::Value;
 
 use super::chance::{Chance, Draw};
 use super::network::{Network, Samples};

@@ -1,6 +1,6 @@
 //! One network per target, from all variables at all lags to the target's next value.
 
-use driftgraph_core::layers::{Linear, ParameterTable, Real, initial_values};
+use driftgraph_core::layers::{Linear, ParameterTable, Real, initial_values, vectorised};
 use rayon::prelude::*;
 
 /// The slope of the units for negative arguments.
@@ -38,6 +38,18 @@ struct Target<'a, R> {
     gates: &'a [R],
     /// Observed cells of all targets, over which the loss is a mean.
     n_cells: f64,
+    wanted: Wanted,
+}
+
+/// What a pass is made for; what nobody needs is not computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Gradients of the weights.
+    Weights,
+    /// Gradients of the gated inputs.
+    Inputs,
+    #[cfg(test)]
+    Both,
 }
 
 /// What one target's network says of some samples.
@@ -45,9 +57,9 @@ pub(super) struct TargetPass<R> {
     /// Its part of the loss.
     pub(super) loss: f64,
     pub(super) predictions: Vec<R>,
-    /// Gradient of its weights.
+    /// Gradient of its weights; zero where it was not wanted.
     pub(super) grads: Vec<R>,
-    /// Gradient of its gated inputs, `[sample, (cause, lag)]`.
+    /// Gradient of its gated inputs, `[sample, (cause, lag)]`; empty where it was not wanted.
     pub(super) grad_inputs: Vec<R>,
 }
 
@@ -94,9 +106,21 @@ impl Network {
         parameters
     }
 
-    /// Loss and gradients of all targets; `gates` are `[target, sample, (cause, lag)]`.
+    /// Loss and all gradients of all targets.
+    #[cfg(test)]
     pub(super) fn pass<R: Real>(
         &self,
+        parameters: &[R],
+        samples: &Samples<R>,
+        gates: &[Vec<R>],
+    ) -> Vec<TargetPass<R>> {
+        self.pass_for(Wanted::Both, parameters, samples, gates)
+    }
+
+    /// Loss and what is wanted of all targets; `gates` are `[target, sample, (cause, lag)]`.
+    pub(super) fn pass_for<R: Real>(
+        &self,
+        wanted: Wanted,
         parameters: &[R],
         samples: &Samples<R>,
         gates: &[Vec<R>],
@@ -105,7 +129,7 @@ impl Network {
         let n_cells = (samples.mask.len() as f64) * if share > 0.0 { share } else { 1.0 };
         (parameters.par_chunks_exact(self.n_parameters).zip(gates).enumerate())
             .map(|(target, (own, gates))| {
-                self.target_pass(own, samples, Target { target, gates, n_cells })
+                self.target_pass(own, samples, Target { target, gates, n_cells, wanted })
             })
             .collect()
     }
@@ -114,7 +138,7 @@ impl Network {
         &self,
         parameters: &[R],
         samples: &Samples<R>,
-        Target { target, gates, n_cells }: Target<'_, R>,
+        Target { target, gates, n_cells, wanted: needed }: Target<'_, R>,
     ) -> TargetPass<R> {
         let n = samples.n_samples;
         let gated = samples.inputs.iter().zip(gates).map(|(&value, &gate)| value * gate).collect();
@@ -123,7 +147,10 @@ impl Network {
             let mut out = vec![R::ZERO; n * layer.n_out()];
             layer.forward(parameters, &outputs[idx], &mut out);
             if idx + 1 < self.layers.len() {
-                out.iter_mut().for_each(|unit| *unit = *unit * slope(*unit));
+                vectorised(
+                    #[inline(always)]
+                    || out.iter_mut().for_each(|unit| *unit = *unit * slope(*unit)),
+                );
             }
             outputs.push(out);
         }
@@ -138,12 +165,24 @@ impl Network {
             errors.iter().zip(mask).map(|(&error, &mask)| error * mask * scale).collect();
         let mut grads = vec![R::ZERO; self.n_parameters];
         for (idx, layer) in self.layers.iter().enumerate().rev() {
-            layer.add_gradients(&mut grads, &outputs[idx], &adjoint);
+            if needed != Wanted::Inputs {
+                layer.add_gradients(&mut grads, &outputs[idx], &adjoint);
+            }
+            if idx == 0 && needed == Wanted::Weights {
+                adjoint.clear();
+                break;
+            }
             let mut before = vec![R::ZERO; n * layer.n_in()];
             layer.backward(parameters, &adjoint, &mut before);
             if idx > 0 {
-                // A unit's output has the sign of its argument.
-                before.iter_mut().zip(&outputs[idx]).for_each(|(grad, &unit)| *grad *= slope(unit));
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        let units = before.iter_mut().zip(&outputs[idx]);
+                        // A unit's output has the sign of its argument.
+                        units.for_each(|(grad, &unit)| *grad *= slope(unit));
+                    },
+                );
             }
             adjoint = before;
         }
@@ -151,6 +190,8 @@ impl Network {
     }
 }
 
+#[expect(clippy::inline_always, reason = "called inside vectorised loops")]
+#[inline(always)]
 fn slope<R: Real>(value: R) -> R {
     if value > R::ZERO { R::ONE } else { R::from_f64(SLOPE) }
 }

@@ -1,13 +1,13 @@
 //! Epochs of two stages each: networks given sampled graphs, then the graph given the networks.
 
-use driftgraph_core::layers::Real;
+use driftgraph_core::layers::{Real, vectorised};
 use driftgraph_core::train::adam::{Adam, AdamState};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::CutsSettings;
 use super::chance::{Chance, Draw, Stage};
-use super::network::{Network, Samples, TargetPass};
+use super::network::{Network, Samples, TargetPass, Wanted};
 use super::table::Table;
 
 /// Where learning rates and temperature end, as shares of where they start.
@@ -125,15 +125,15 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         let draw = self.draw(number, Stage::Networks);
         let gates = self.gates(batch.len(), |target, gates| {
             chance.fill_uniform(Draw { target, ..draw }, gates);
-            let theta = self.theta_of(target);
-            for gates in gates.chunks_exact_mut(theta.len()) {
-                gates
-                    .iter_mut()
-                    .zip(theta)
-                    .for_each(|(gate, theta)| *gate = f64::from(u8::from(*gate < theta.sigmoid())));
+            let likely: Vec<f64> =
+                self.theta_of(target).iter().map(|theta| theta.sigmoid()).collect();
+            for gates in gates.chunks_exact_mut(likely.len()) {
+                let pairs = gates.iter_mut().zip(&likely);
+                pairs.for_each(|(gate, p)| *gate = f64::from(u8::from(*gate < *p)));
             }
         });
-        let passes = self.network.pass(&self.state.parameters, &samples, &gates);
+        let parameters = &self.state.parameters;
+        let passes = self.network.pass_for(Wanted::Weights, parameters, &samples, &gates);
         self.keep_predictions(batch, &passes);
         let decay = R::from_f64(self.settings.weight_decay);
         let mut grads: Vec<R> = passes.iter().flat_map(|pass| pass.grads.iter().copied()).collect();
@@ -152,14 +152,23 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         let temperature = self.state.temperature;
         let gates = self.gates(batch.len(), |target, gates| {
             chance.fill_logistic(Draw { target, ..draw }, gates);
-            let theta = self.theta_of(target);
-            for gates in gates.chunks_exact_mut(theta.len()) {
-                gates.iter_mut().zip(theta).for_each(|(gate, &theta)| {
-                    *gate = ((self.settings.logits.of(theta) + *gate) / temperature).sigmoid();
-                });
-            }
+            let logits: Vec<f64> =
+                self.theta_of(target).iter().map(|&theta| self.settings.logits.of(theta)).collect();
+            let inverse = 1.0 / temperature;
+            vectorised(
+                #[inline(always)]
+                || {
+                    for gates in gates.chunks_exact_mut(logits.len()) {
+                        let pairs = gates.iter_mut().zip(&logits);
+                        pairs.for_each(|(gate, logit)| {
+                            *gate = ((logit + *gate) * inverse).sigmoid()
+                        });
+                    }
+                },
+            );
         });
-        let passes = self.network.pass(&self.state.parameters, &samples, &gates);
+        let parameters = &self.state.parameters;
+        let passes = self.network.pass_for(Wanted::Inputs, parameters, &samples, &gates);
         let d = self.table.n_variables;
         let penalty = self.settings.sparsity / (d * d) as f64;
         let grads = self.graph_gradient(&samples, &passes, &gates, penalty);
@@ -179,20 +188,16 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         penalty: f64,
     ) -> Vec<f64> {
         let width = samples.inputs.len() / samples.n_samples;
-        let of_logit = |idx: usize| {
-            let (target, place) = (idx / width, idx % width);
-            let theta = self.state.theta[idx];
-            let (p, slope) = (theta.sigmoid(), self.settings.logits.slope(theta));
-            let of_sample = |sample: usize| {
-                let idx = sample * width + place;
-                let gate = gates[target][idx].to_f64();
-                let grad = passes[target].grad_inputs[idx].to_f64() * samples.inputs[idx].to_f64();
-                grad * gate * (1.0 - gate)
+        let of_target = |target: usize| -> Vec<f64> {
+            let data = relaxed_gradient(samples, &passes[target].grad_inputs, &gates[target]);
+            let of_logit = |(data, &theta): (f64, &f64)| {
+                let (p, slope) = (theta.sigmoid(), self.settings.logits.slope(theta));
+                data * slope / self.state.temperature + penalty * p * (1.0 - p)
             };
-            let data: f64 = (0..samples.n_samples).map(of_sample).sum();
-            data * slope / self.state.temperature + penalty * p * (1.0 - p)
+            data.into_iter().zip(self.theta_of(target)).map(of_logit).collect()
         };
-        (0..self.state.theta.len()).into_par_iter().map(of_logit).collect()
+        let n_targets = self.state.theta.len() / width;
+        (0..n_targets).into_par_iter().flat_map_iter(of_target).collect()
     }
 
     /// What the first target's random numbers are drawn for.
@@ -253,4 +258,24 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
             }
         }
     }
+}
+
+/// Gradient of the arguments of the relaxed gates of one target, times the temperature, summed over samples.
+fn relaxed_gradient<R: Real>(samples: &Samples<R>, grad_inputs: &[R], gates: &[R]) -> Vec<f64> {
+    let width = samples.inputs.len() / samples.n_samples;
+    let mut sums = vec![0.0; width];
+    vectorised(
+        #[inline(always)]
+        || {
+            let rows = grad_inputs.chunks_exact(width).zip(gates.chunks_exact(width));
+            for (inputs, (grads, gates)) in samples.inputs.chunks_exact(width).zip(rows) {
+                for (idx, sum) in sums.iter_mut().enumerate() {
+                    let gate = gates[idx].to_f64();
+                    let grad = grads[idx].to_f64() * inputs[idx].to_f64();
+                    *sum += grad * gate * (1.0 - gate);
+                }
+            }
+        },
+    );
+    sums
 }

@@ -238,7 +238,8 @@ fn add_noise(paths: &mut [Vec<f64>], size: Size, draw: &mut Draw) {
 /// The deviation of every variable over all rows of all series.
 fn deviations(paths: &[Vec<f64>], n_variables: usize) -> Vec<f64> {
     let of = |variable: usize| {
-        let values = || paths.iter().flat_map(|path| path.iter().skip(variable).step_by(n_variables));
+        let values =
+            || paths.iter().flat_map(|path| path.iter().skip(variable).step_by(n_variables));
         let n = values().count() as f64;
         let mean = values().sum::<f64>() / n;
         (values().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt()

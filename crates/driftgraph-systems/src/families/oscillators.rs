@@ -29,7 +29,8 @@ pub(super) fn draw(draw: &mut Draw) -> Result<FamilyMember, SystemError> {
             leaks[source * n_cells + target] = draw.between(0.1, 0.4);
         }
     }
-    let cells = Cells { n_cells, leaks, current: draw.between(0.4, 0.8), noise: draw.one_of(&[0.05, 0.2]) };
+    let cells =
+        Cells { n_cells, leaks, current: draw.between(0.4, 0.8), noise: draw.one_of(&[0.05, 0.2]) };
     let gap = draw.one_of(&[0.3, 0.6, 1.0]);
     let recipe = Recipe {
         n_series: size.n_series,
@@ -50,7 +51,8 @@ impl DiagonalSde for Cells {
         let (voltages, recoveries) = state.split_at(self.n_cells);
         for cell in 0..self.n_cells {
             let (v, w) = (voltages[cell], recoveries[cell]);
-            let leak = |source: usize| self.leaks[source * self.n_cells + cell] * (voltages[source] - v);
+            let leak =
+                |source: usize| self.leaks[source * self.n_cells + cell] * (voltages[source] - v);
             let leaked: f64 = (0..self.n_cells).map(leak).sum();
             out[cell] = v - v * v * v / 3.0 - w + self.current + leaked;
             out[self.n_cells + cell] = (v + 0.7 - 0.8 * w) / 12.5;

@@ -10,7 +10,7 @@ use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::select::Selection;
 use driftgraph_core::{CoreError, SignatureGraph};
 use driftgraph_data::ReadOptions;
-use driftgraph_data::record::{Ending, LogLine};
+use driftgraph_data::record::{Ending, LogLine, Reached};
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_methods::{FitPlan, directed_probabilities, edge_probabilities, edge_scores};
 use driftgraph_run::{FitJob, JobError, Pace, Truth, fit_or_resume};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::origin::{heading, program};
-use super::plan::{SIMULATED, file_word};
+use super::plan::{BRIDGE, SIMULATED, file_word};
 use super::sample::Sample;
 use crate::args::ExperimentArgs;
 use crate::commands::score::ranked_metrics;
@@ -128,7 +128,7 @@ pub(super) struct Tables {
 pub(super) struct Store {
     folder: PathBuf,
     pub(super) program: String,
-    /// Of the paper's training.
+    /// Of each training that is not fast and not ours.
     budget: Duration,
 }
 
@@ -215,7 +215,10 @@ impl Store {
     }
 
     fn job(&self, task: &Task<'_>, key: &str) -> FitJob {
-        let is_paper = task.plan.method().name() == SIMULATED;
+        let method = task.plan.method();
+        let is_paper = method.name() == SIMULATED;
+        // Ours has an end of its own.
+        let has_budget = !method.is_fast() && method.name() != BRIDGE;
         let graph = task.sample.truth.clone();
         FitJob {
             loaded: task.sample.loaded.clone(),
@@ -226,7 +229,7 @@ impl Store {
             truth: Some(Truth { graph, self_edges: task.self_edges }),
             pace: Pace {
                 log_every: if is_paper { 25 } else { 50 },
-                time_budget: is_paper.then_some(self.budget),
+                time_budget: has_budget.then_some(self.budget),
                 ..Pace::default()
             },
             report: false,
@@ -247,7 +250,7 @@ pub(super) struct Cell {
     pub(super) chosen: Option<String>,
     /// All candidates.
     pub(super) selection: Option<Selection>,
-    /// How much of the paper's training was done.
+    /// How much of a training was done.
     pub(super) epochs: Option<Epochs>,
     /// Metrics along the way.
     pub(super) history: Vec<LogLine>,
@@ -261,9 +264,11 @@ pub(super) struct Scores {
     pub(super) reliability: Option<Reliability>,
 }
 
-/// Passes over the data.
+/// How far training came.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Epochs {
+    /// "epochs", or "steps" where a step sees a part of the data.
+    pub(super) unit: &'static str,
     pub(super) reached: u64,
     pub(super) planned: u64,
     /// Whether training ended because it was not finite any more.
@@ -274,8 +279,7 @@ impl Cell {
     pub(super) fn new(task: &Task<'_>, found: CellRun) -> anyhow::Result<Self> {
         let CellRun { run, cost, .. } = found;
         let training = &run.record.training;
-        let steps = run.record.settings.get("steps").and_then(Value::as_u64);
-        let epochs = training.counters.zip(steps);
+        let epochs = epochs(&run);
         let selection = training.selection.clone();
         let truth = &task.sample.truth;
         Ok(Self {
@@ -287,11 +291,7 @@ impl Cell {
             without_self_edges: scores(&run, truth, SelfEdges::Dropped)?,
             chosen: (selection.as_ref()).map(|tried| tried.candidates[tried.chosen].name.clone()),
             selection,
-            epochs: epochs.map(|(counters, planned)| Epochs {
-                reached: counters.steps,
-                planned,
-                diverged: run.record.ending == Ending::Diverged,
-            }),
+            epochs,
             history: RunFolder::at(run.folder()).read_log()?,
         })
     }
@@ -311,6 +311,18 @@ impl Cell {
     pub(super) fn auroc(&self, self_edges: SelfEdges) -> Option<f64> {
         self.scores(self_edges).metrics.auroc
     }
+}
+
+/// How far a run came, where its method says so.
+fn epochs(run: &Run) -> Option<Epochs> {
+    let training = &run.record.training;
+    let diverged = run.record.ending == Ending::Diverged;
+    if let Some(Reached { steps, of, in_epochs }) = training.reached {
+        let unit = if in_epochs { "epochs" } else { "steps" };
+        return Some(Epochs { unit, reached: steps, planned: of, diverged });
+    }
+    let planned = run.record.settings.get("steps").and_then(Value::as_u64)?;
+    Some(Epochs { unit: "epochs", reached: training.counters?.steps, planned, diverged })
 }
 
 fn scores(run: &Run, truth: &SignatureGraph, self_edges: SelfEdges) -> Result<Scores, CoreError> {

@@ -60,7 +60,8 @@ impl Row {
         let top = pairs.bins[N_BINS - 1];
         let n_absent = pairs.n_pairs() - pairs.n_edges();
         let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
-        let metric = |of: &dyn Fn(&Cell) -> Option<f64>| average(cells.iter().filter_map(|cell| of(cell)));
+        let metric =
+            |of: &dyn Fn(&Cell) -> Option<f64>| average(cells.iter().filter_map(|cell| of(cell)));
         let mut chosen: BTreeMap<&str, usize> = BTreeMap::new();
         for name in cells.iter().filter_map(|cell| cell.chosen.as_deref()) {
             *chosen.entry(name).or_default() += 1;
@@ -126,7 +127,8 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// The pairs of several systems together, without self edges.
 fn pooled(cells: &[&Cell]) -> Reliability {
     let mut sum = Reliability::default();
-    for reliability in cells.iter().filter_map(|cell| cell.without_self_edges.reliability.as_ref()) {
+    for reliability in cells.iter().filter_map(|cell| cell.without_self_edges.reliability.as_ref())
+    {
         sum.add(reliability);
     }
     sum
@@ -137,7 +139,9 @@ pub(super) fn markdown(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let names = first.figures().map(|(name, _)| name).join(" | ");
     let rules = first.figures().map(|_| "---:").join(" | ");
-    let mut text = format!("| family | method | systems | {names} | chosen |\n| --- | --- | ---: | {rules} | --- |\n");
+    let mut text = format!(
+        "| family | method | systems | {names} | chosen |\n| --- | --- | ---: | {rules} | --- |\n"
+    );
     for row in rows {
         let figures = row.figures().map(|(name, value)| match (name, value) {
             (_, None) => "-".to_owned(),

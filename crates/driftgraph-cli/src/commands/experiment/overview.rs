@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::origin::heading;
 use super::plan::{BRIDGE, ORACLE, SCOTCH_PAPER, SIMPLE, is_mean};
+use super::published::is_scotch;
 use crate::args::{ExperimentArgs, ExperimentName};
 use crate::output::write_file;
 use crate::printer;
@@ -114,7 +115,9 @@ impl Row {
     }
 
     fn paper(&self) -> Option<(f64, Option<f64>)> {
-        let line = self.lines.values().find(|line| line.paper_auroc.is_some())?;
+        // The other systems have figures of their own.
+        let is_ours = |line: &&Line| is_scotch(&line.method) && line.paper_auroc.is_some();
+        let line = self.lines.values().find(is_ours)?;
         Some((line.paper_auroc?, line.paper_auroc_sd))
     }
 

@@ -10,6 +10,7 @@ use driftgraph_systems::families::FAMILIES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::published;
 use crate::args::{ExperimentArgs, ExperimentName};
 
 /// Our default fit.
@@ -18,6 +19,8 @@ pub(super) const BRIDGE: &str = "bridge";
 pub(super) const SIMULATED: &str = "simulated";
 /// The paper's settings for the data set at hand.
 pub(crate) const SCOTCH_PAPER: &str = "scotch-paper";
+/// The same with the warm-up of the published scripts for Lorenz, glycolysis and Netsim, which is none.
+pub(crate) const SCOTCH_SCRIPTS: &str = "scotch-scripts";
 /// The best of the candidates that `bridge` tried, chosen by the truth; asked for by `--oracle`.
 pub(super) const ORACLE: &str = "bridge-oracle";
 /// Every method.
@@ -103,6 +106,23 @@ impl Variant {
         Self { paper: Some(PaperFigure { auroc, deviation }), ..self }
     }
 
+    /// The paper's settings as its published scripts pass them on: all but the one for DREAM3 forget their warm-up.
+    fn script_settings(&self) -> Asked {
+        let mut asked = self.paper_settings.clone();
+        if !matches!(self.source, Source::Dream3 { .. }) {
+            asked.settings.insert("warmup_steps".to_owned(), 1.into());
+        }
+        asked
+    }
+
+    /// What the paper reports for a row of the table.
+    pub(super) fn figure(&self, method: &str) -> Option<PaperFigure> {
+        if published::is_scotch(method) {
+            return self.paper;
+        }
+        self.paper.and_then(|_| published::figure(&self.source, method))
+    }
+
     /// Whether a method gives different results for different seeds.
     fn varies(&self, method: &str) -> bool {
         let fixed_data = match self.source {
@@ -118,8 +138,12 @@ impl Variant {
     pub(super) fn plan(&self, method: &str, seed: u64, quick: bool) -> Result<FitPlan, PlanError> {
         let plan = match method {
             SCOTCH_PAPER => FitPlan::new(self.paper_settings.clone())?,
+            SCOTCH_SCRIPTS => FitPlan::new(self.script_settings())?,
             ORACLE => FitPlan::named(BRIDGE)?,
-            name => FitPlan::named(name)?,
+            name if driftgraph_methods::find(name).is_some() => {
+                FitPlan::new(published::settings(&self.source, name))?
+            }
+            preset => FitPlan::named(preset)?,
         };
         let method = plan.method();
         let mut settings = Map::new();
@@ -156,6 +180,9 @@ fn short_training(method: &dyn Method) -> Map<String, Value> {
     let settings = match method.name() {
         BRIDGE => json!({"steps": 40, "ensemble": 1}),
         SIMULATED => json!({"steps": 3, "hidden_size": 8}),
+        "cuts" => json!({"fill_after": 1, "masked_epochs": 1, "last_epochs": 1}),
+        "rhino" | "rhino-noinst" => json!({"rounds": 1, "steps": 5}),
+        "dyngenie3" => json!({"trees": 10}),
         _ if has_setting(method, "steps") => json!({"steps": 20}),
         _ => json!({}),
     };
@@ -205,7 +232,8 @@ impl Plan {
             (_, true) => 2,
         };
         let n_seeds = args.seeds.unwrap_or(usual_seeds);
-        let mut variants = if has_families { families(&args.families) } else { variants(args.name) };
+        let mut variants =
+            if has_families { families(&args.families) } else { variants(args.name) };
         if args.quick {
             // The large networks take minutes, however short the training.
             variants.retain(|variant| variant.group != Some(LARGE_MEAN));
@@ -263,8 +291,15 @@ pub(super) fn is_mean(name: &str) -> bool {
 }
 
 /// The paper's figure of a row that averages variants.
-pub(super) fn paper_mean(group: &str) -> Option<PaperFigure> {
-    (group == LARGE_MEAN).then_some(MEAN_OF_NETWORKS)
+pub(super) fn paper_mean(group: &str, method: &str) -> Option<PaperFigure> {
+    if group != LARGE_MEAN {
+        return None;
+    }
+    if published::is_scotch(method) {
+        Some(MEAN_OF_NETWORKS)
+    } else {
+        published::mean_figure(method)
+    }
 }
 
 fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<String>> {
@@ -278,7 +313,10 @@ fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<String>> {
     for name in &args.methods {
         let is_fast = |method: &&&dyn Method| method.is_fast() || method.name() == BRIDGE;
         match name.as_str() {
-            ALL => METHODS.iter().for_each(|method| add(method.name())),
+            // SCOTCH as the paper ran it stands for the method, as do the paper's settings of the others.
+            ALL => METHODS.iter().for_each(|method| {
+                add(if method.name() == SIMULATED { SCOTCH_PAPER } else { method.name() });
+            }),
             ALL_FAST => METHODS.iter().filter(is_fast).for_each(|method| add(method.name())),
             name => add(name),
         }
@@ -333,9 +371,7 @@ fn variants(name: ExperimentName) -> Vec<Variant> {
 fn families(asked: &[String]) -> Vec<Variant> {
     let is_asked = |name: &str| asked.iter().any(|word| word == ALL || word == name);
     let chosen = FAMILIES.iter().filter(|family| is_asked(family.name));
-    chosen
-        .map(|family| Variant::new(family.name, Source::Family(family.name), SIMULATED))
-        .collect()
+    chosen.map(|family| Variant::new(family.name, Source::Family(family.name), SIMULATED)).collect()
 }
 
 fn lorenz() -> Vec<Variant> {
@@ -437,8 +473,9 @@ mod tests {
         let fast = plan("lorenz --methods all-fast").unwrap().methods;
         assert!(fast.contains(&BRIDGE.to_owned()) && !fast.contains(&SIMULATED.to_owned()));
         for experiment in ["lorenz", "glycolysis", "dream3", "netsim", "step-size"] {
-            let plan = plan(&format!("{experiment} --methods all,scotch-paper")).unwrap();
-            assert_eq!(plan.methods.len(), METHODS.len() + 1);
+            let line = format!("{experiment} --methods all,scotch-paper,simulated,scotch-scripts");
+            let plan = plan(&line).unwrap();
+            assert_eq!(plan.methods.len(), METHODS.len() + 2);
             for (variant, method) in plan
                 .variants
                 .iter()
@@ -505,10 +542,13 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        for line in
-            ["calibration --methods ridge", "calibration --oracle", "lorenz --methods var --oracle",
-             "lorenz --families all", "calibration --methods bridge,bridge-linear"]
-        {
+        for line in [
+            "calibration --methods ridge",
+            "calibration --oracle",
+            "lorenz --methods var --oracle",
+            "lorenz --families all",
+            "calibration --methods bridge,bridge-linear",
+        ] {
             assert!(plan(line).is_err(), "{line}");
         }
     }

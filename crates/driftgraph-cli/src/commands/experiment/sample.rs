@@ -9,7 +9,9 @@ use driftgraph_data::edges::{read_edges, write_truth};
 use driftgraph_data::write::write_series;
 use driftgraph_data::{Loaded, ReadOptions, fingerprint, load};
 use driftgraph_systems::observe::observe;
-use driftgraph_systems::{Dropping, Generated, MeasurementNoise, Recipe, families, generate, registry};
+use driftgraph_systems::{
+    Dropping, Generated, MeasurementNoise, Recipe, families, generate, registry,
+};
 
 use super::plan::Source;
 use crate::args::ExperimentArgs;

@@ -103,7 +103,7 @@ fn rows_of(
         if seeds.is_empty() && refusals.is_empty() {
             continue;
         }
-        let paper = if let [only] = parts { only.paper } else { paper_mean(name) };
+        let paper = if let [only] = parts { only.figure(method) } else { paper_mean(name, method) };
         for self_edges in conventions {
             let as_in_the_paper = self_edges == plan.self_edges;
             rows.push(Row {
@@ -182,7 +182,7 @@ fn note(method: &str, seeds: &[Vec<&Cell>], refusals: &[&Refusal]) -> String {
         (epochs.iter().map(|e| e.reached).min(), epochs.iter().map(|e| e.reached).max())
     {
         let reached = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        notes.push(format!("epochs {reached} of {}", epochs[0].planned));
+        notes.push(format!("{} {reached} of {}", epochs[0].unit, epochs[0].planned));
     }
     let n_diverged = epochs.iter().filter(|epochs| epochs.diverged).count();
     if n_diverged > 0 {

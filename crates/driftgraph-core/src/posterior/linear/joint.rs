@@ -443,9 +443,8 @@ const FEW_EDGES: f64 = 0.1;
 impl Transition {
     fn new(dynamics: &LinearDynamics, scales: &[f64], step: f64) -> Self {
         let d = scales.len();
-        let weight = |source: usize, target: usize| {
-            step * scales[target] * dynamics.effect(source, target)
-        };
+        let weight =
+            |source: usize, target: usize| step * scales[target] * dynamics.effect(source, target);
         let pairs = (0..d).flat_map(|target| (0..d).map(move |source| (source, target)));
         let few: Vec<(usize, usize, f64)> = pairs
             .map(|(source, target)| (source, target, weight(source, target)))

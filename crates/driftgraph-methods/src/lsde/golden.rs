@@ -1,0 +1,103 @@
+//! Terms, gradients and steps of the reading of LSDE, compared with those of torchsde's solver number by number.
+
+use driftgraph_core::ObservedSeries;
+
+use super::model::Draws;
+use super::*;
+
+/// Sums in another order.
+const TOLERANCE: f64 = 1e-8;
+
+/// All numbers of nested lists, in order.
+fn flat(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(values) => values.iter().flat_map(flat).collect(),
+        number => vec![number.as_f64().unwrap()],
+    }
+}
+
+fn assert_close(found: &[f64], wanted: &[f64], what: &str) {
+    assert_eq!(found.len(), wanted.len(), "{what}");
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!(
+            (found - wanted).abs() < TOLERANCE * wanted.abs().max(1.0),
+            "{what}: {found} and {wanted}"
+        );
+    }
+}
+
+/// `[time][series][variable]` of one series.
+fn of_series(value: &Value, series: usize) -> Vec<f64> {
+    value.as_array().unwrap().iter().flat_map(|row| flat(&row[series])).collect()
+}
+
+fn settings(golden: &Value) -> LsdeSettings {
+    let size = |name: &str| golden[name].as_u64().unwrap() as usize;
+    LsdeSettings {
+        steps: 3,
+        learning_rate: golden["lr"].as_f64().unwrap(),
+        rate_decay: 1.0,
+        kl_warmup_steps: 0,
+        noise_scale: golden["noise_std"].as_f64().unwrap(),
+        units: size("m"),
+        hidden_size: size("hidden"),
+        context_size: size("context"),
+        standardize: false,
+        time_unit: TimeUnit::AsGiven,
+        time_span: None,
+        step_size: golden["dt"].as_f64().unwrap(),
+        encoder_input: Told::Values,
+        seed: 0,
+    }
+}
+
+#[test]
+fn terms_gradients_and_steps_equal_those_of_the_reference() {
+    let golden: Value = serde_json::from_str(include_str!("../../tests/golden/lsde.json")).unwrap();
+    let (settings, input) = (settings(&golden), EncoderInput::Values);
+    let (d, n_series) = (2, 3);
+    let series: Vec<PlannedSeries<f64>> = (0..n_series)
+        .map(|idx| {
+            let values = of_series(&golden["xs"], idx);
+            let series = ObservedSeries::new("a", d, flat(&golden["ts"]), values).unwrap();
+            PlannedSeries::new(&series, StepGrid::Exact, settings.step_size, input).unwrap()
+        })
+        .collect();
+    let draws = Draws {
+        first: flat(&golden["eps"]),
+        increments: (0..n_series).map(|idx| of_series(&golden["dW"], idx)).collect(),
+    };
+    let sizes = settings.sizes(d, input);
+    let (_, table) = model::Model::new(sizes);
+    let mut trainer: Trainer<'_, f64> = Trainer::new(&settings, &series, sizes);
+    for parameter in table.parameters() {
+        let wanted = flat(&golden["params"][&parameter.name]);
+        parameter.slot.of_mut(&mut trainer.state.parameters).copy_from_slice(&wanted);
+    }
+    assert_close(&trainer.scores(), &flat(&golden["graph"]), "graph");
+    for step in 0..3 {
+        let terms = trainer.step(&draws, 1.0);
+        let loss = terms.initial_kl + terms.path_kl - terms.log_likelihood;
+        assert_close(&[loss], &[golden["losses_of_3_steps"][step].as_f64().unwrap()], "loss");
+        if step > 0 {
+            continue;
+        }
+        let wanted = &golden["terms"];
+        assert_close(&[terms.path_kl], &flat(&wanted["kl_path"]), "divergence of paths");
+        assert_close(&[terms.initial_kl], &flat(&wanted["kl0"]), "divergence of first states");
+        assert_close(&[terms.log_likelihood], &flat(&wanted["log_pxs"]), "likelihood");
+        assert_close(&trainer.work.contexts, &flat(&wanted["context"]), "contexts");
+        for parameter in table.parameters() {
+            let (wanted, name) = (flat(&golden["grads"][&parameter.name]), &parameter.name);
+            assert_close(
+                parameter.slot.of(&trainer.grads),
+                &wanted,
+                &format!("gradient of {name}"),
+            );
+        }
+    }
+    for parameter in table.parameters() {
+        let (wanted, name) = (flat(&golden["params_after_3"][&parameter.name]), &parameter.name);
+        assert_close(parameter.slot.of(&trainer.state.parameters), &wanted, name);
+    }
+}
