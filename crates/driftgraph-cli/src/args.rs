@@ -66,7 +66,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR", default_value = "driftgraph-demo")]
     pub(crate) out: PathBuf,
     /// Seed of everything random
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Most training steps of each fit [default: until converged]
     #[arg(long, value_name = "N")]

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use driftgraph_core::train::progress::{Part, Progress, Step};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,12 +15,20 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Makes the first Ctrl-C (or SIGTERM) end the fit in order, and the second end the program.
 ///
 /// `message` says what will become of the work done so far.
+/// One program may do several such works after each other.
 pub(crate) fn catch_interrupts(message: &'static str) -> anyhow::Result<()> {
-    ctrlc::set_handler(move || {
+    static MESSAGE: Mutex<Option<&str>> = Mutex::new(None);
+    let mut current = MESSAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    if current.replace(message).is_some() {
+        return Ok(());
+    }
+    drop(current);
+    ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-        printer::note(&format!("\nstopping after this step; {message}"));
+        let message = *MESSAGE.lock().unwrap_or_else(PoisonError::into_inner);
+        printer::note(&format!("\nstopping after this step; {}", message.unwrap_or_default()));
     })?;
     Ok(())
 }

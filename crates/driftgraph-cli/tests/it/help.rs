@@ -330,7 +330,7 @@ fn help_of_demo() {
     Options:
           --out <DIR>    Folder to write the data, the truth and the scored edges to [default:
                          driftgraph-demo]
-          --seed <SEED>  Seed of everything random [default: 0]
+          --seed <SEED>  Seed of everything random [default: 1]
           --steps <N>    Most training steps of each fit [default: until converged]
       -h, --help         Print help
 

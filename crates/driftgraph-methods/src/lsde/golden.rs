@@ -2,6 +2,8 @@
 
 use driftgraph_core::ObservedSeries;
 
+use serde_json::Value;
+
 use super::model::Draws;
 use super::*;
 

@@ -86,8 +86,7 @@ impl BridgeFit {
     /// Log-odds of processes that are fitted by gradients count every step as if the process were right, and those of
     /// node functions run into thousands. Of node functions the order is kept: which edges are believed more than others
     /// is theirs to say, how far edges are believed is not. Effects within a step mean that rows are too far apart for
-    /// the direction of lagged ones, about which the careful beliefs alone are kept; links within a step are believed
-    /// as far as the process is adequate.
+    /// the direction of lagged ones, about which the careful beliefs alone are kept.
     #[must_use]
     pub(crate) fn leaning_on(mut self, careful: &[f64]) -> Self {
         self.beliefs.lagged = if self.trainer.model().is_sampled() {
@@ -95,16 +94,6 @@ impl BridgeFit {
         } else {
             careful.to_vec()
         };
-        let trust = self.adequacy.mean_tempering();
-        let BetaLaw { alpha, beta } = DensityRule::careful_law(self.variables().len());
-        let usual = alpha / (alpha + beta);
-        if let (Some(beliefs), Some(odds)) = (&mut self.beliefs.instant, &self.instant_log_odds) {
-            for (own, odds) in beliefs.iter_mut().zip(odds) {
-                if odds.is_finite() {
-                    *own = trust * *own + (1.0 - trust) * usual;
-                }
-            }
-        }
         self
     }
 
