@@ -195,7 +195,9 @@ test("a method of one file and one line is chosen, run and shown", async () => {
   await page.locator("#begin").click();
   await page.locator("#graph-svg").waitFor({ timeout: 30_000 });
   assert.equal(await page.locator("#standing").innerText(), "finished");
-  assert.match(await page.locator("main").innerText(), /Method: toy, .*which learns nothing/i);
+  assert.match(await page.locator("main").innerText(), /Method toy: ranks edges .* which learns nothing\./);
+  assert.match(await page.locator("#files").innerText(), /edges\.csv/);
+  assert.equal(await page.locator('#files a[download="model.safetensors"]').count(), 0, "there is no model");
   assert.equal(await page.locator("#hold").count(), 0, "there is no process to ask");
 });
 

@@ -157,7 +157,7 @@ fn words_section(view: &ReportView) -> Element {
     let section = Element::new("section").set("id", "words").set("aria-label", "In words");
     let words = sentences(view).into_iter().map(|sentence| Element::new("p").text(&sentence));
     let MethodView { name, description, .. } = &view.method;
-    let method = format!("Method: {name}. {}.", description.trim_end_matches('.'));
+    let method = format!("Method {name}: {}.", description.trim_end_matches('.'));
     let method = Element::new("p").set("class", "faint").text(&method);
     let cautions = cautions(view);
     let section = section.with_all(words).with(method);

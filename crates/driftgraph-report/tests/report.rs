@@ -269,7 +269,7 @@ fn a_method_of_scores_alone_has_fewer_sections_and_speaks_of_no_probability() {
     let places: Vec<&str> = report_sections(&shown).into_iter().map(|(place, _)| place).collect();
     assert_eq!(places, ["words", "graph", "matrix", "truth", "provenance"]);
     let text = sections(&shown);
-    for said in ["Method: ridge. Weights of a linear prediction.<", "with a weight of 19.4, then"] {
+    for said in ["Method ridge: Weights of a linear prediction.<", "with a weight of 19.4, then"] {
         assert!(text.contains(said), "{said}");
     }
     for unsaid in ["probability", "faster growth", "depends on the state", "seeds", ">effect<"] {

@@ -88,7 +88,9 @@
   field("resume").hidden = !["stopped", "failed"].includes(entry.standing);
   if (entry.has_model && entry.standing !== "running") {
     field("files").hidden = false;
-    const files = ["report.html", "edges.csv", "graph.graphml", "graph.svg", "edges.svg", "run.json", "log.jsonl", "model.safetensors"];
+    const files = ["report.html", "edges.csv", "graph.graphml", "graph.svg", "edges.svg", "run.json", "log.jsonl"];
+    // Methods that only rank edges have no model.
+    if (field("hold")) files.push("model.safetensors");
     field("files").append("Download: ", ...files.flatMap((file) => [html("a", { href: `${base}/files/${file}`, download: file }, file), " "]));
   }
 

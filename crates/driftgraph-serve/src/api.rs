@@ -13,7 +13,9 @@ use axum::{Json, Router, middleware};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_report::view::{FutureView, InterventionView, ReportView};
 use driftgraph_report::{SCRIPTS, STYLES, report_html};
-use driftgraph_view::{InterventionQuestion, agreement_view, forecast_view, intervention_view};
+use driftgraph_view::{
+    InterventionQuestion, agreement_view, exported_links, forecast_view, intervention_view,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
@@ -261,8 +263,7 @@ async fn file(
         "graph.graphml" => {
             let shown = shown(&app, name).await?;
             aside(move || {
-                let mut edges = shown.run.edges();
-                edges.retain(|edge| edge.is_at_least(0.5) && !edge.mirrored);
+                let edges = exported_links(&shown.run.edges());
                 Ok(graph_text(shown.run.variables(), &edges, GraphFormat::GraphMl))
             })
             .await?

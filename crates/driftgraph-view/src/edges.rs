@@ -131,6 +131,15 @@ fn significant(value: f64) -> f64 {
     format!("{value:.3e}").parse().expect("a printed number can be read")
 }
 
+/// The links that a graph for other programs has: the probable ones, or all that a method without probabilities ranks.
+pub fn exported_links(learned: &[LearnedEdge]) -> Vec<LearnedEdge> {
+    let mut links = links(learned);
+    if learned.iter().any(|edge| edge.probability.is_some()) {
+        links.retain(|edge| edge.is_at_least(THRESHOLD));
+    }
+    links
+}
+
 /// The edges as a table, as GraphML and as a picture.
 pub(crate) fn downloads(
     names: &[String],
@@ -138,9 +147,9 @@ pub(crate) fn downloads(
 ) -> Result<Vec<Download>, ReportError> {
     let all = learned.len() <= MOST_CARRIED;
     let table = &learned[..learned.len().min(MOST_CARRIED)];
-    let mut probable = links(learned);
-    probable.retain(|edge| edge.is_at_least(THRESHOLD));
-    probable.truncate(MOST_CARRIED);
+    let ranked = learned.iter().all(|edge| edge.probability.is_none());
+    let mut exported = exported_links(learned);
+    exported.truncate(MOST_CARRIED);
     let download = |file: &str, media_type: &str, note: String, text: String| Download {
         file: file.to_owned(),
         media_type: media_type.to_owned(),
@@ -158,10 +167,11 @@ pub(crate) fn downloads(
             "graph.graphml",
             "application/xml",
             format!(
-                "{} probable edges, those of a variable on itself included, for Cytoscape, Gephi or yEd",
-                probable.len()
+                "{} {} edges, those of a variable on itself included, for Cytoscape, Gephi or yEd",
+                exported.len(),
+                if ranked { "ranked" } else { "probable" }
             ),
-            graph_text(names, &probable, GraphFormat::GraphMl),
+            graph_text(names, &exported, GraphFormat::GraphMl),
         ),
     ];
     if names.len() <= MOST_DRAWN {

@@ -23,6 +23,7 @@ use driftgraph_report::Calendar;
 use driftgraph_report::view::{DataView, FitView, FutureView, InterventionView, ReportView};
 
 pub use agreement::agreement_view;
+pub use edges::exported_links;
 pub use error::ViewError;
 pub use futures::{InterventionQuestion, forecast_view, intervention_view};
 
