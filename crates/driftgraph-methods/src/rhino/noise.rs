@@ -1,9 +1,10 @@
 //! The law of the noise: normal, or a spline of normal noise that depends on the past.
 
-use driftgraph_core::layers::{Init, ParameterTable, Slot};
+use driftgraph_core::layers::{Init, ParameterTable, Real, Slot};
 
 use super::graph::Sample;
-use super::model::{MessagePassing, Shape, Sizes};
+use super::messages::{MessagePassing, Sizes, Windows};
+use super::model::Shape;
 use super::spline::{Order, Spline};
 
 /// Width of messages of the noise, at least.
@@ -41,6 +42,15 @@ pub(super) struct NoisePass {
     pub(super) grad_edges: Vec<f64>,
 }
 
+/// What the mean leaves over, with the windows it comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Errors<'a> {
+    /// `[window, time, variable]`.
+    pub(super) windows: &'a [f64],
+    /// `[window, variable]`.
+    pub(super) errors: &'a [f64],
+}
+
 impl Noise {
     pub(super) fn new(table: &mut ParameterTable, shape: &Shape) -> Self {
         let (d, name) = (shape.n_variables, "likelihoods.continuous");
@@ -73,18 +83,18 @@ impl Noise {
     }
 
     /// Densities of errors `[window, variable]`, and all gradients of minus their mean.
-    pub(super) fn pass(
+    pub(super) fn pass<R: Real>(
         &self,
         parameters: &[f64],
-        (windows, errors): (&[f64], &[f64]),
+        errors: Errors<'_>,
         sample: &Sample,
         grads: &mut [f64],
     ) -> NoisePass {
         match self {
             Self::Normal { log_scale } => {
-                normal_pass(*log_scale, parameters, errors, (sample, grads))
+                normal_pass(*log_scale, parameters, errors.errors, sample, grads)
             }
-            Self::Flow(flow) => flow.pass(parameters, (windows, errors), sample, grads),
+            Self::Flow(flow) => flow.pass::<R>(parameters, errors, sample, grads),
         }
     }
 }
@@ -98,7 +108,8 @@ fn normal_pass(
     log_scale: Slot,
     parameters: &[f64],
     errors: &[f64],
-    (sample, grads): (&Sample, &mut [f64]),
+    sample: &Sample,
+    grads: &mut [f64],
 ) -> NoisePass {
     let scales = log_scale.of(parameters).to_vec();
     let d = scales.len();
@@ -118,17 +129,19 @@ fn normal_pass(
 }
 
 impl Flow {
-    fn pass(
+    fn pass<R: Real>(
         &self,
         parameters: &[f64],
-        (windows, errors): (&[f64], &[f64]),
+        errors: Errors<'_>,
         sample: &Sample,
         grads: &mut [f64],
     ) -> NoisePass {
+        let Errors { windows, errors } = errors;
         let d = self.inner[0].cols;
         let n_windows = errors.len() / d;
         let gates = self.gates(&sample.edges, d * d);
-        let passed = self.past.forward(parameters, windows, self.lags + 1, &gates);
+        let windows = Windows { values: windows, n_rows: self.lags + 1 };
+        let passed = self.past.forward::<R>(parameters, windows, &gates);
         let (scale, n_raw) = (self.scale.of(parameters)[0], self.order.n_raw());
         let mut log_densities = vec![0.0; n_windows];
         let mut grad_errors = vec![0.0; errors.len()];
@@ -144,7 +157,7 @@ impl Flow {
             let out = &mut grad_out[idx * n_raw..(idx + 1) * n_raw];
             out.iter_mut().zip(&by_raw).for_each(|(out, grad)| *out = grad * scale);
         }
-        let grad_gates = self.past.backward(parameters, &passed, &gates, &grad_out, grads);
+        let grad_gates = self.past.backward(&passed, &grad_out, grads);
         let mut grad_edges = vec![0.0; sample.edges.len()];
         for (idx, grad) in grad_gates.iter().enumerate() {
             grad_edges[(self.lags - idx / (d * d)) * d * d + idx % (d * d)] = *grad;
