@@ -7,6 +7,7 @@ mod dual;
 #[cfg(test)]
 mod golden;
 mod graph;
+mod messages;
 mod model;
 mod net;
 mod noise;

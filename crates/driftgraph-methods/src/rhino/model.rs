@@ -1,9 +1,9 @@
 //! What a window says: the mean of its last row given the graph, the noise around it, and all gradients.
 
-use driftgraph_core::layers::{Init, ParameterTable, Slot};
+use driftgraph_core::layers::{Init, ParameterTable, Real, Slot};
 
 use super::graph::{GraphLaw, Sample, cyclicity};
-use super::net::{Net, Trace};
+use super::messages::{MessagePassing, Sizes, Windows};
 use super::noise::{Errors, Noise};
 use super::spline::Order;
 
@@ -21,169 +21,6 @@ pub(super) struct Shape {
     pub(super) hidden: [Vec<usize>; 2],
     /// The same for the noise.
     pub(super) noise_hidden: [Vec<usize>; 2],
-}
-
-/// Messages from nodes through the graph to nodes: one network before it, one after it.
-#[derive(Debug, Clone)]
-pub(super) struct MessagePassing {
-    pub(super) n_variables: usize,
-    /// `[time, variable, entry]`, the oldest time first.
-    embeddings: Slot,
-    before: Net,
-    after: Net,
-    /// Times whose nodes send messages, and how far their embeddings are shifted.
-    n_times: usize,
-    shift: usize,
-}
-
-/// What the way back needs.
-pub(super) struct Passed {
-    before: Trace,
-    after: Trace,
-    messages: Vec<f64>,
-    pub(super) out: Vec<f64>,
-}
-
-impl MessagePassing {
-    pub(super) fn new(
-        table: &mut ParameterTable,
-        name: &str,
-        shape: &Shape,
-        sizes: &Sizes<'_>,
-    ) -> Self {
-        let (d, q) = (shape.n_variables, sizes.embedding);
-        let shape_of = [(shape.lags + 1) * d, q];
-        let embeddings = table.add(format!("{name}.embeddings"), shape_of, Init::Normal(0.01));
-        Self {
-            n_variables: d,
-            embeddings,
-            before: Net::new(table, &format!("{name}.g"), d + q, &sizes.hidden[0], sizes.message),
-            after: Net::new(
-                table,
-                &format!("{name}.f"),
-                sizes.message + q,
-                &sizes.hidden[1],
-                sizes.out,
-            ),
-            n_times: sizes.n_times,
-            shift: sizes.shift,
-        }
-    }
-
-    fn embedding<'a>(&self, parameters: &'a [f64], time: usize, variable: usize) -> &'a [f64] {
-        let q = self.embeddings.cols;
-        let first = (time * self.n_variables + variable) * q;
-        &self.embeddings.of(parameters)[first..first + q]
-    }
-
-    /// What each node tells: its value in its own place, and its embedding.
-    fn inputs(&self, parameters: &[f64], windows: &[f64], n_rows: usize) -> Vec<f64> {
-        let d = self.n_variables;
-        let mut inputs = Vec::new();
-        for window in windows.chunks_exact(n_rows * d) {
-            for (idx, value) in window[..self.n_times * d].iter().enumerate() {
-                let (time, variable) = (idx / d, idx % d);
-                let first = inputs.len();
-                inputs.resize(first + d, 0.0);
-                inputs[first + variable] = *value;
-                inputs.extend_from_slice(self.embedding(parameters, time + self.shift, variable));
-            }
-        }
-        inputs
-    }
-
-    /// Outputs `[window, variable, out]` of windows `[window, time, variable]`; `gates` are `[time, cause, effect]`.
-    pub(super) fn forward(
-        &self,
-        parameters: &[f64],
-        windows: &[f64],
-        n_rows: usize,
-        gates: &[f64],
-    ) -> Passed {
-        let (d, m) = (self.n_variables, self.before.n_out());
-        let n_windows = windows.len() / (n_rows * d);
-        let mut before = Trace::default();
-        let inputs = self.inputs(parameters, windows, n_rows);
-        let messages = self.before.forward(parameters, inputs, &mut before);
-        let mut sums = Vec::with_capacity(n_windows * d * (m + self.embeddings.cols));
-        for window in messages.chunks_exact(self.n_times * d * m) {
-            for effect in 0..d {
-                let first = sums.len();
-                sums.resize(first + m, 0.0);
-                for (sender, message) in window.chunks_exact(m).enumerate() {
-                    let gate = gates[sender * d + effect];
-                    if gate != 0.0 {
-                        sums[first..]
-                            .iter_mut()
-                            .zip(message)
-                            .for_each(|(sum, value)| *sum += gate * value);
-                    }
-                }
-                sums.extend_from_slice(self.embedding(parameters, 0, effect));
-            }
-        }
-        let mut after = Trace::default();
-        let out = self.after.forward(parameters, sums, &mut after);
-        Passed { before, after, messages, out }
-    }
-
-    /// Adds the gradients of the parameters, and gives those of the gates.
-    pub(super) fn backward(
-        &self,
-        parameters: &[f64],
-        passed: &Passed,
-        gates: &[f64],
-        grad_out: &[f64],
-        grads: &mut [f64],
-    ) -> Vec<f64> {
-        let (d, m, q) = (self.n_variables, self.before.n_out(), self.embeddings.cols);
-        let grad_sums = self.after.backward(parameters, &passed.after, grad_out, grads);
-        let mut grad_gates = vec![0.0; gates.len()];
-        let mut grad_messages = vec![0.0; passed.messages.len()];
-        let width = self.n_times * d * m;
-        for (window, grad_sums) in grad_sums.chunks_exact(d * (m + q)).enumerate() {
-            let messages = &passed.messages[window * width..(window + 1) * width];
-            let grad_messages = &mut grad_messages[window * width..(window + 1) * width];
-            for (effect, grad) in grad_sums.chunks_exact(m + q).enumerate() {
-                let senders = messages.chunks_exact(m).zip(grad_messages.chunks_exact_mut(m));
-                for (sender, (message, grad_message)) in senders.enumerate() {
-                    let place = sender * d + effect;
-                    grad_gates[place] += message.iter().zip(grad).map(|(a, b)| a * b).sum::<f64>();
-                    let gate = gates[place];
-                    if gate != 0.0 {
-                        grad_message
-                            .iter_mut()
-                            .zip(grad)
-                            .for_each(|(out, value)| *out += gate * value);
-                    }
-                }
-                self.add_to_embedding(effect, &grad[m..], grads);
-            }
-        }
-        let grad_inputs = self.before.backward(parameters, &passed.before, &grad_messages, grads);
-        for (row, grad) in grad_inputs.chunks_exact(d + q).enumerate() {
-            let node = row % (self.n_times * d) + self.shift * d;
-            self.add_to_embedding(node, &grad[d..], grads);
-        }
-        grad_gates
-    }
-
-    /// Adds to the gradient of the embedding of a node, counted over times and variables.
-    fn add_to_embedding(&self, node: usize, grad: &[f64], grads: &mut [f64]) {
-        let q = self.embeddings.cols;
-        let own = &mut self.embeddings.of_mut(grads)[node * q..(node + 1) * q];
-        own.iter_mut().zip(grad).for_each(|(out, value)| *out += value);
-    }
-}
-
-/// Sizes of one message passing.
-pub(super) struct Sizes<'a> {
-    pub(super) embedding: usize,
-    pub(super) hidden: &'a [Vec<usize>; 2],
-    pub(super) message: usize,
-    pub(super) out: usize,
-    pub(super) n_times: usize,
-    pub(super) shift: usize,
 }
 
 /// Everything with parameters; those of the noise come last.
@@ -286,8 +123,8 @@ impl Model {
         (0..n).map(|idx| of((self.shape.lags - idx / square) * square + idx % square)).collect()
     }
 
-    /// Loss of windows `[window, time, variable]` under a sampled graph, with all gradients.
-    pub(super) fn pass(
+    /// Loss of windows `[window, time, variable]` under a sampled graph, with all gradients; networks compute in `R`.
+    pub(super) fn pass<R: Real>(
         &self,
         parameters: &[f64],
         windows: &[f64],
@@ -298,18 +135,19 @@ impl Model {
         let n_windows = windows.len() / (n_rows * d);
         let mut grads = vec![0.0; self.n_parameters];
         let gates = self.mean_gates(parameters, &sample.edges);
-        let passed = self.mean.forward(parameters, windows, n_rows, &gates);
+        let laid_out = Windows { values: windows, n_rows };
+        let passed = self.mean.forward::<R>(parameters, laid_out, &gates);
         let means: Vec<f64> = (0..n_windows * d).map(|idx| passed.out[idx * d + idx % d]).collect();
         let errors: Vec<f64> = (0..n_windows * d)
             .map(|idx| windows[(idx / d + 1) * n_rows * d - d + idx % d] - means[idx])
             .collect();
-        let noise =
-            self.noise.pass(parameters, Errors { windows, errors: &errors }, sample, &mut grads);
+        let left = Errors { windows, errors: &errors };
+        let noise = self.noise.pass::<R>(parameters, left, sample, &mut grads);
         let mut grad_out = vec![0.0; passed.out.len()];
         for (idx, grad) in noise.grad_errors.iter().enumerate() {
             grad_out[idx * d + idx % d] = -grad;
         }
-        let grad_gates = self.mean.backward(parameters, &passed, &gates, &grad_out, &mut grads);
+        let grad_gates = self.mean.backward(&passed, &grad_out, &mut grads);
         let mut grad_edges = noise.grad_edges;
         let mut into = Gradients { edges: &mut grad_edges, parameters: &mut grads };
         self.mean_gates_backward(parameters, &sample.edges, &grad_gates, &mut into);

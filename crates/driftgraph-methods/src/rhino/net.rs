@@ -1,15 +1,20 @@
 //! Networks with normalised layers and shortcuts, as Rhino has them everywhere.
+//!
+//! What comes before the units of the first layer is the caller's: inputs there are mostly zeros or the same for many rows.
 
-use driftgraph_core::layers::{Init, Linear, ParameterTable, Slot};
+use driftgraph_core::layers::{Init, Linear, ParameterTable, Real, Slot, vectorised};
 
 /// The slope of the units for negative arguments.
 const SLOPE: f64 = 0.01;
 /// Added to the variance of a layer.
 const EPSILON: f64 = 1e-5;
+/// Partial sums of a row, so that they vectorise and have one order on all machines.
+const LANES: usize = 8;
 
 /// Hidden layers, each after the first normalised, with the input added where widths are equal; then a linear layer.
 #[derive(Debug, Clone)]
 pub(super) struct Net {
+    pub(super) first: Linear,
     hidden: Vec<Layer>,
     norm: Norm,
     last: Linear,
@@ -17,14 +22,13 @@ pub(super) struct Net {
 
 #[derive(Debug, Clone)]
 struct Layer {
-    norm: Option<Norm>,
+    norm: Norm,
     linear: Linear,
 }
 
-impl Layer {
-    fn has_shortcut(&self) -> bool {
-        self.linear.n_in() == self.linear.n_out()
-    }
+/// Whether the input of a layer is added to its output.
+pub(super) fn has_shortcut(layer: &Linear) -> bool {
+    layer.n_in() == layer.n_out()
 }
 
 /// Mean 0 and variance 1 over the units of a row, then scale and shift (Ba, Kiros and Hinton 2016, arXiv:1607.06450).
@@ -34,127 +38,181 @@ struct Norm {
     shift: Slot,
 }
 
-/// Rows before scale and shift.
+/// Rows before scale and shift, and after.
 #[derive(Debug, Default)]
-struct Standardised {
-    values: Vec<f64>,
+struct Standardised<R> {
+    values: Vec<R>,
     /// One over the deviation of each row.
-    inverse: Vec<f64>,
+    inverse: Vec<R>,
+    scaled: Vec<R>,
 }
 
-/// What the way back needs.
+/// What the way back needs, for each normalised layer and the last one.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
-    /// Inputs of every hidden layer and of the last one.
-    inputs: Vec<Vec<f64>>,
-    standard: Vec<Standardised>,
-    /// Inputs of the linear layers.
-    scaled: Vec<Vec<f64>>,
+pub(super) struct Trace<R> {
+    standard: Vec<Standardised<R>>,
     /// Arguments of the units.
-    sums: Vec<Vec<f64>>,
+    sums: Vec<Vec<R>>,
+}
+
+/// The sizes of a network.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NetSizes<'a> {
+    pub(super) n_in: usize,
+    pub(super) hidden: &'a [usize],
+    pub(super) n_out: usize,
 }
 
 impl Net {
     /// Adds a network to the table under the names of the reference.
-    pub(super) fn new(
-        table: &mut ParameterTable,
-        name: &str,
-        n_in: usize,
-        hidden: &[usize],
-        n_out: usize,
-    ) -> Self {
+    pub(super) fn new(table: &mut ParameterTable, name: &str, sizes: NetSizes<'_>) -> Self {
+        let NetSizes { n_in, hidden, n_out } = sizes;
+        let mut width = hidden[0];
+        let first = Linear::new(table, &format!("{name}.0.0"), n_in, width);
         let mut layers: Vec<Layer> = Vec::new();
-        let mut width = n_in;
-        for (idx, &size) in hidden.iter().enumerate() {
-            let layer = if idx == 0 {
-                Layer {
-                    norm: None,
-                    linear: Linear::new(table, &format!("{name}.0.0"), width, size),
-                }
-            } else {
-                let name = format!("{name}.{idx}.block");
-                let norm = Some(Norm::new(table, &format!("{name}.0"), width));
-                Layer { norm, linear: Linear::new(table, &format!("{name}.1"), width, size) }
-            };
-            layers.push(layer);
+        for (idx, &size) in hidden.iter().enumerate().skip(1) {
+            let name = format!("{name}.{idx}.block");
+            let norm = Norm::new(table, &format!("{name}.0"), width);
+            layers.push(Layer {
+                norm,
+                linear: Linear::new(table, &format!("{name}.1"), width, size),
+            });
             width = size;
         }
         let norm = Norm::new(table, &format!("{name}.{}", hidden.len()), width);
         let last = Linear::new(table, &format!("{name}.{}", hidden.len() + 1), width, n_out);
-        Self { hidden: layers, norm, last }
+        Self { first, hidden: layers, norm, last }
     }
 
     pub(super) fn n_out(&self) -> usize {
         self.last.n_out()
     }
 
-    /// Outputs `[row, out]` of inputs `[row, in]`.
-    pub(super) fn forward(
+    /// Outputs `[row, out]` of what the first layer gives, `[row, unit]`.
+    pub(super) fn forward<R: Real>(
         &self,
-        parameters: &[f64],
-        input: Vec<f64>,
-        trace: &mut Trace,
-    ) -> Vec<f64> {
+        parameters: &[R],
+        first: Vec<R>,
+        trace: &mut Trace<R>,
+    ) -> Vec<R> {
         *trace = Trace::default();
-        let n_rows = input.len() / self.hidden[0].linear.n_in();
-        let mut state = input;
+        let n_rows = first.len() / self.first.n_out();
+        let mut state = first;
         for layer in &self.hidden {
-            let scaled = if let Some(norm) = layer.norm {
-                norm.forward(parameters, &state, trace)
+            let standard = layer.norm.forward(parameters, &state);
+            let mut sums = vec![R::ZERO; n_rows * layer.linear.n_out()];
+            layer.linear.forward(parameters, &standard.scaled, &mut sums);
+            trace.standard.push(standard);
+            if has_shortcut(&layer.linear) {
+                vectorised(
+                    #[inline(always)]
+                    || state.iter_mut().zip(&sums).for_each(|(unit, &sum)| *unit += leaky(sum)),
+                );
             } else {
-                trace.standard.push(Standardised::default());
-                state.clone()
-            };
-            let mut sums = vec![0.0; n_rows * layer.linear.n_out()];
-            layer.linear.forward(parameters, &scaled, &mut sums);
-            let mut next: Vec<f64> =
-                sums.iter().map(|&sum| if sum > 0.0 { sum } else { SLOPE * sum }).collect();
-            if layer.has_shortcut() {
-                next.iter_mut().zip(&state).for_each(|(next, before)| *next += before);
+                state = sums.iter().map(|&sum| leaky(sum)).collect();
             }
-            trace.scaled.push(scaled);
             trace.sums.push(sums);
-            trace.inputs.push(state);
-            state = next;
         }
-        let scaled = self.norm.forward(parameters, &state, trace);
-        let mut out = vec![0.0; n_rows * self.n_out()];
-        self.last.forward(parameters, &scaled, &mut out);
-        trace.scaled.push(scaled);
-        trace.inputs.push(state);
+        let standard = self.norm.forward(parameters, &state);
+        let mut out = vec![R::ZERO; n_rows * self.n_out()];
+        self.last.forward(parameters, &standard.scaled, &mut out);
+        trace.standard.push(standard);
         out
     }
 
-    /// Adds the gradients of the parameters, and gives those of the inputs.
-    pub(super) fn backward(
+    /// Adds the gradients of the parameters, and gives those of what the first layer gave.
+    pub(super) fn backward<R: Real>(
         &self,
-        parameters: &[f64],
-        trace: &Trace,
-        grad_out: &[f64],
-        grads: &mut [f64],
-    ) -> Vec<f64> {
-        let top = self.hidden.len();
-        self.last.add_gradients(grads, &trace.scaled[top], grad_out);
-        let mut grad_scaled = vec![0.0; trace.scaled[top].len()];
-        self.last.backward(parameters, grad_out, &mut grad_scaled);
-        let mut grad = self.norm.backward(parameters, &trace.standard[top], &grad_scaled, grads);
+        parameters: &[R],
+        trace: &Trace<R>,
+        grad_out: &[R],
+        grads: &mut [R],
+    ) -> Vec<R> {
+        let top = &trace.standard[self.hidden.len()];
+        self.last.add_gradients(grads, &top.scaled, grad_out);
+        let mut grad = vec![R::ZERO; top.scaled.len()];
+        self.last.backward(parameters, grad_out, &mut grad);
+        self.norm.backward(parameters, top, &mut grad, grads);
         for (idx, layer) in self.hidden.iter().enumerate().rev() {
-            let grad_sums: Vec<f64> = (grad.iter().zip(&trace.sums[idx]))
-                .map(|(grad, &sum)| if sum > 0.0 { *grad } else { SLOPE * grad })
-                .collect();
-            layer.linear.add_gradients(grads, &trace.scaled[idx], &grad_sums);
-            let mut below = vec![0.0; trace.scaled[idx].len()];
+            let mut grad_sums = grad.clone();
+            times_slopes(&mut grad_sums, &trace.sums[idx]);
+            let at = &trace.standard[idx];
+            layer.linear.add_gradients(grads, &at.scaled, &grad_sums);
+            let mut below = vec![R::ZERO; at.scaled.len()];
             layer.linear.backward(parameters, &grad_sums, &mut below);
-            if let Some(norm) = layer.norm {
-                below = norm.backward(parameters, &trace.standard[idx], &below, grads);
-            }
-            if layer.has_shortcut() {
-                below.iter_mut().zip(&grad).for_each(|(below, above)| *below += above);
+            layer.norm.backward(parameters, at, &mut below, grads);
+            if has_shortcut(&layer.linear) {
+                vectorised(
+                    #[inline(always)]
+                    || below.iter_mut().zip(&grad).for_each(|(below, &above)| *below += above),
+                );
             }
             grad = below;
         }
         grad
     }
+}
+
+/// A unit.
+#[expect(clippy::inline_always, reason = "called inside vectorised loops")]
+#[inline(always)]
+pub(super) fn leaky<R: Real>(sum: R) -> R {
+    if sum > R::ZERO { sum } else { R::from_f64(SLOPE) * sum }
+}
+
+/// Gradients of units become those of their arguments.
+pub(super) fn times_slopes<R: Real>(grads: &mut [R], sums: &[R]) {
+    let slope = R::from_f64(SLOPE);
+    vectorised(
+        #[inline(always)]
+        || {
+            for (grad, &sum) in grads.iter_mut().zip(sums) {
+                *grad *= if sum > R::ZERO { R::ONE } else { slope };
+            }
+        },
+    );
+}
+
+/// Σ of products of two rows' entries.
+#[expect(clippy::inline_always, reason = "called inside vectorised loops")]
+#[inline(always)]
+fn dot<R: Real>(x: &[R], y: &[R]) -> R {
+    let mut sums = [R::ZERO; LANES];
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    for (x, y) in x.iter().zip(y) {
+        for lane in 0..LANES {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    let mut sum = R::ZERO;
+    for (&x, &y) in x_rest.iter().zip(y_rest) {
+        sum += x * y;
+    }
+    for lane in sums {
+        sum += lane;
+    }
+    sum
+}
+
+/// Σ of a row.
+#[expect(clippy::inline_always, reason = "called inside vectorised loops")]
+#[inline(always)]
+fn sum<R: Real>(row: &[R]) -> R {
+    let mut sums = [R::ZERO; LANES];
+    let (whole, rest) = row.as_chunks::<LANES>();
+    for chunk in whole {
+        for lane in 0..LANES {
+            sums[lane] += chunk[lane];
+        }
+    }
+    let mut sum = R::ZERO;
+    for &value in rest {
+        sum += value;
+    }
+    for lane in sums {
+        sum += lane;
+    }
+    sum
 }
 
 impl Norm {
@@ -165,53 +223,68 @@ impl Norm {
         }
     }
 
-    fn forward(&self, parameters: &[f64], input: &[f64], trace: &mut Trace) -> Vec<f64> {
+    fn forward<R: Real>(&self, parameters: &[R], input: &[R]) -> Standardised<R> {
         let width = self.scale.cols;
         let (scale, shift) = (self.scale.of(parameters), self.shift.of(parameters));
-        let (mut standard, mut inverse) = (Vec::with_capacity(input.len()), Vec::new());
-        let mut out = Vec::with_capacity(input.len());
-        for row in input.chunks_exact(width) {
-            let mean = row.iter().sum::<f64>() / width as f64;
-            let variance =
-                row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / width as f64;
-            let factor = 1.0 / (variance + EPSILON).sqrt();
-            inverse.push(factor);
-            for (idx, value) in row.iter().enumerate() {
-                let value = (value - mean) * factor;
-                standard.push(value);
-                out.push(value * scale[idx] + shift[idx]);
-            }
-        }
-        trace.standard.push(Standardised { values: standard, inverse });
-        out
+        let mut values = input.to_vec();
+        let mut scaled = vec![R::ZERO; input.len()];
+        let mut inverse = Vec::with_capacity(input.len() / width);
+        let (share, epsilon) = (R::from_f64(1.0 / width as f64), R::from_f64(EPSILON));
+        vectorised(
+            #[inline(always)]
+            || {
+                for (row, out) in values.chunks_exact_mut(width).zip(scaled.chunks_exact_mut(width))
+                {
+                    let mean = sum(row) * share;
+                    row.iter_mut().for_each(|value| *value -= mean);
+                    let factor = R::ONE / (dot(row, row) * share + epsilon).sqrt();
+                    inverse.push(factor);
+                    row.iter_mut().for_each(|value| *value *= factor);
+                    let terms = row.iter().zip(scale).zip(shift);
+                    for (out, ((&value, &scale), &shift)) in out.iter_mut().zip(terms) {
+                        *out = value * scale + shift;
+                    }
+                }
+            },
+        );
+        Standardised { values, inverse, scaled }
     }
 
-    fn backward(
+    /// Gradients of scaled rows become those of the rows before; those of scale and shift are added.
+    fn backward<R: Real>(
         &self,
-        parameters: &[f64],
-        at: &Standardised,
-        grad_out: &[f64],
-        grads: &mut [f64],
-    ) -> Vec<f64> {
+        parameters: &[R],
+        at: &Standardised<R>,
+        grad: &mut [R],
+        grads: &mut [R],
+    ) {
         let width = self.scale.cols;
         let scale = self.scale.of(parameters);
-        let mut grad_input = Vec::with_capacity(grad_out.len());
-        let rows = grad_out.chunks_exact(width).zip(at.values.chunks_exact(width)).zip(&at.inverse);
-        for ((grad_out, standard), factor) in rows {
-            let grad_scale = self.scale.of_mut(grads);
-            grad_scale
-                .iter_mut()
-                .zip(grad_out)
-                .zip(standard)
-                .for_each(|((sum, g), x)| *sum += g * x);
-            let grad_shift = self.shift.of_mut(grads);
-            grad_shift.iter_mut().zip(grad_out).for_each(|(sum, g)| *sum += g);
-            let inner: Vec<f64> = grad_out.iter().zip(scale).map(|(g, s)| g * s).collect();
-            let mean = inner.iter().sum::<f64>() / width as f64;
-            let along = inner.iter().zip(standard).map(|(g, x)| g * x).sum::<f64>() / width as f64;
-            grad_input
-                .extend(inner.iter().zip(standard).map(|(g, x)| factor * (g - mean - x * along)));
-        }
-        grad_input
+        let share = R::from_f64(1.0 / width as f64);
+        let (mut grad_scale, mut grad_shift) = (vec![R::ZERO; width], vec![R::ZERO; width]);
+        vectorised(
+            #[inline(always)]
+            || {
+                let rows = at.values.chunks_exact(width).zip(&at.inverse);
+                for (grad, (standard, &factor)) in grad.chunks_exact_mut(width).zip(rows) {
+                    let sums = grad_scale.iter_mut().zip(grad_shift.iter_mut());
+                    for ((sum, shift), (&g, &x)) in sums.zip(grad.iter().zip(standard)) {
+                        *sum += g * x;
+                        *shift += g;
+                    }
+                    grad.iter_mut().zip(scale).for_each(|(g, &s)| *g *= s);
+                    let (mean, along) = (sum(grad) * share, dot(grad, standard) * share);
+                    for (g, &x) in grad.iter_mut().zip(standard) {
+                        *g = factor * (*g - mean - x * along);
+                    }
+                }
+            },
+        );
+        add(self.scale.of_mut(grads), &grad_scale);
+        add(self.shift.of_mut(grads), &grad_shift);
     }
+}
+
+fn add<R: Real>(out: &mut [R], terms: &[R]) {
+    out.iter_mut().zip(terms).for_each(|(out, &term)| *out += term);
 }

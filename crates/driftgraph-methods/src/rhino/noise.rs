@@ -1,9 +1,10 @@
 //! The law of the noise: normal, or a spline of normal noise that depends on the past.
 
-use driftgraph_core::layers::{Init, ParameterTable, Slot};
+use driftgraph_core::layers::{Init, ParameterTable, Real, Slot};
 
 use super::graph::Sample;
-use super::model::{MessagePassing, Shape, Sizes};
+use super::messages::{MessagePassing, Sizes, Windows};
+use super::model::Shape;
 use super::spline::{Order, Spline};
 
 /// Width of messages of the noise, at least.
@@ -82,7 +83,7 @@ impl Noise {
     }
 
     /// Densities of errors `[window, variable]`, and all gradients of minus their mean.
-    pub(super) fn pass(
+    pub(super) fn pass<R: Real>(
         &self,
         parameters: &[f64],
         errors: Errors<'_>,
@@ -93,7 +94,7 @@ impl Noise {
             Self::Normal { log_scale } => {
                 normal_pass(*log_scale, parameters, errors.errors, sample, grads)
             }
-            Self::Flow(flow) => flow.pass(parameters, errors, sample, grads),
+            Self::Flow(flow) => flow.pass::<R>(parameters, errors, sample, grads),
         }
     }
 }
@@ -128,7 +129,7 @@ fn normal_pass(
 }
 
 impl Flow {
-    fn pass(
+    fn pass<R: Real>(
         &self,
         parameters: &[f64],
         errors: Errors<'_>,
@@ -139,7 +140,8 @@ impl Flow {
         let d = self.inner[0].cols;
         let n_windows = errors.len() / d;
         let gates = self.gates(&sample.edges, d * d);
-        let passed = self.past.forward(parameters, windows, self.lags + 1, &gates);
+        let windows = Windows { values: windows, n_rows: self.lags + 1 };
+        let passed = self.past.forward::<R>(parameters, windows, &gates);
         let (scale, n_raw) = (self.scale.of(parameters)[0], self.order.n_raw());
         let mut log_densities = vec![0.0; n_windows];
         let mut grad_errors = vec![0.0; errors.len()];
@@ -155,7 +157,7 @@ impl Flow {
             let out = &mut grad_out[idx * n_raw..(idx + 1) * n_raw];
             out.iter_mut().zip(&by_raw).for_each(|(out, grad)| *out = grad * scale);
         }
-        let grad_gates = self.past.backward(parameters, &passed, &gates, &grad_out, grads);
+        let grad_gates = self.past.backward(&passed, &grad_out, grads);
         let mut grad_edges = vec![0.0; sample.edges.len()];
         for (idx, grad) in grad_gates.iter().enumerate() {
             grad_edges[(self.lags - idx / (d * d)) * d * d + idx % (d * d)] = *grad;

@@ -1,6 +1,6 @@
 //! The augmented Lagrangian: rounds of gradient steps, with growing penalties of cycles within a row.
 
-use driftgraph_core::layers::initial_values;
+use driftgraph_core::layers::{Real, initial_values};
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::adam::{Adam, AdamState};
 use driftgraph_core::train::progress::{Kept, Part, Progress, Step, Training};
@@ -232,14 +232,15 @@ impl<'a> Trainer<'a> {
             .iter()
             .flat_map(|&window| self.windows[window * width..(window + 1) * width].iter().copied())
             .collect();
-        self.step(&windows, &noise)
+        // As the reference; graph, noise and sums stay in double precision.
+        self.step::<f32>(&windows, &noise)
     }
 
-    /// A step on windows with given noise of the graph.
-    pub(super) fn step(&mut self, windows: &[f64], noise: &[Vec<f64>; 2]) -> Pass {
+    /// A step on windows with given noise of the graph; networks compute in `R`.
+    pub(super) fn step<R: Real>(&mut self, windows: &[f64], noise: &[Vec<f64>; 2]) -> Pass {
         let penalties = self.penalties();
         let sample = self.model.graph.sample(&self.state.parameters, &noise[0], &noise[1]);
-        let pass = self.model.pass(&self.state.parameters, windows, &sample, &penalties);
+        let pass = self.model.pass::<R>(&self.state.parameters, windows, &sample, &penalties);
         let share = self.state.inner.rate_share;
         let rates = [self.settings.learning_rate, NOISE_RATE].map(|rate| rate * share);
         let (first, second) = self.state.parameters.split_at_mut(self.model.noise_begins);
