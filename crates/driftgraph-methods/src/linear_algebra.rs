@@ -48,6 +48,10 @@ impl Eigen {
         if !moments.is_all_finite() {
             return Err(MethodError::TimesTooUneven);
         }
+        // The decomposition takes one row at least.
+        if moments.nrows() == 0 {
+            return Ok(Self { values: Vec::new(), vectors: Mat::new() });
+        }
         let eigen = moments.self_adjoint_eigen(Side::Lower).expect(
             "the implicit QR algorithm converges because the matrix is symmetric and finite",
         );

@@ -349,7 +349,8 @@ fn help_of_experiment() {
     step-size: Ecoli1 of dream3 with solver steps as long as the gaps, and half as long.
     bimodal: paths that part by chance, and what a mean path, the paper's and our fit make of them.
     scaling: time and memory of a fit against the number of variables, series and times.
-    calibration: edge probabilities on simulated sparse linear systems, one per seed.
+    calibration: edge probabilities on simulated sparse linear systems, one per seed; with --families on
+    systems that break the model in ways that real data do.
     overview: the tables in DIR/lorenz, DIR/dream3 and so on as one table and one picture.
 
     Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
@@ -372,12 +373,27 @@ fn help_of_experiment() {
               Folder with the benchmark data [default: the environment variable DRIFTGRAPH_DATA]
 
           --seeds <N>
-              Number of seeds, counted from 0 [default: 5; calibration: 200; with --quick 2 and 20]
+              Number of seeds [default: 5; calibration: 200, with --families 10 for each; with --quick 2
+              and 20]
+
+          --first-seed <N>
+              The first of them
+              
+              [default: 0]
+
+          --families <A,B,...>
+              Families of systems for calibration, separated by commas, or all
+              
+              [possible values: linear, measurement-noise, coarse-linear, hidden-driver, heavy-tails,
+              season, hill, lorenz-fine, lorenz-coarse, glycolysis, kuramoto, lotka-volterra, delays,
+              multiplicative-noise, threshold, fitzhugh-nagumo, all]
 
           --methods <A,B,...>
-              Methods or presets (see `driftgraph methods`), scotch-paper (the paper's preset for the
-              data at hand), all-fast (bridge and what takes seconds) or all, separated by commas
-              [default: bridge, partial-correlation, ridge, var; calibration and step-size: bridge]
+              Methods, with the settings that the paper gives them on the data at hand, presets (see
+              `driftgraph methods`), scotch-paper (SCOTCH as the paper says), scotch-scripts (as its
+              published scripts run it, whose warm-up is one step), all-fast (bridge and what takes
+              seconds) or all, separated by commas [default: bridge, partial-correlation, ridge, var;
+              calibration and step-size: bridge]
 
           --only <TEXT>
               Only data of this name in the table, or whose names hold this text; may be repeated
@@ -386,8 +402,8 @@ fn help_of_experiment() {
               Also say what the best candidate that bridge tried would have got, judged by the truth
 
           --budget <TIME>
-              Longest time of one cell with the paper's training, e.g. 90s, 10m or 2h; a longer one goes
-              on from there
+              Longest time of one cell of a method that trains (all but ours and the fast ones), e.g.
+              90s, 10m or 2h; the table says how far it came, and a longer one goes on from there
               
               [default: 10m]
 
@@ -410,6 +426,7 @@ fn help_of_experiment() {
       driftgraph experiment lorenz --out results/lorenz
       driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
       driftgraph experiment glycolysis --quick --out try
+      driftgraph experiment calibration --families all --out families
       driftgraph experiment overview --out results
     "#);
 }
