@@ -141,9 +141,8 @@ impl LsdeSettings {
     fn encoder_input(&self, data: &SeriesSet) -> EncoderInput {
         match self.encoder_input {
             Told::Values => EncoderInput::Values,
-            Told::ValuesMaskGap => EncoderInput::ValuesMaskGap,
             Told::Auto if is_plain(data) => EncoderInput::Values,
-            Told::Auto => EncoderInput::ValuesMaskGap,
+            Told::ValuesMaskGap | Told::Auto => EncoderInput::ValuesMaskGap,
         }
     }
 

@@ -224,7 +224,13 @@ pub fn select(
     if plan.neural && winner.drift == DriftParts::Linear && gaussian {
         let neural = BridgeSettings { drift: DriftParts::LinearAndNeural, ..winner.clone() };
         let some = settings.n_costly_folds.clamp(1, all);
-        candidates.extend(evaluate(&folds, 0..1, task.knowledge, &[neural.clone()], progress)?);
+        candidates.extend(evaluate(
+            &folds,
+            0..1,
+            task.knowledge,
+            std::slice::from_ref(&neural),
+            progress,
+        )?);
         let other = chosen;
         chosen = settings.compare(&mut candidates, other);
         // A candidate that predicts the first fold worse will not be chosen: the others are not worth their cost.

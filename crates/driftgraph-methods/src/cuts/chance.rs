@@ -64,7 +64,6 @@ impl Chance for Seeded {
 }
 
 /// ln(u / (1 - u)), in operations that vectorise.
-#[expect(clippy::inline_always, reason = "called inside a vectorised loop")]
 #[inline(always)]
 fn logit(uniform: f64) -> f64 {
     const FRACTION: u64 = (1 << 52) - 1;

@@ -161,7 +161,7 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
                     for gates in gates.chunks_exact_mut(logits.len()) {
                         let pairs = gates.iter_mut().zip(&logits);
                         pairs.for_each(|(gate, logit)| {
-                            *gate = ((logit + *gate) * inverse).sigmoid()
+                            *gate = ((logit + *gate) * inverse).sigmoid();
                         });
                     }
                 },
