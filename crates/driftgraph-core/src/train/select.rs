@@ -252,8 +252,9 @@ const WORTH_TRYING: f64 = 0.005;
 /// Share that variables explain of each other's innovations from which on effects within a step are worth the
 /// direction they cost.
 ///
-/// On the families of `experiment calibration`, seeds 1000 to 1004: below it they rank edges worse than a
-/// lagged process in 31 of 35 systems, also where held-out rows are predicted better.
+/// Chosen on the families of `experiment calibration`, seeds 1000 to 1004: of 15 systems above it, and above what
+/// products explain, effects within a step rank edges better in 12; of the 65 others worse in 42 and better by more
+/// than 0.01 of AUROC in 9, also where held-out rows are predicted better.
 const MOVES_TOGETHER: f64 = 0.1;
 
 /// Which candidates are worth their cost: the linear one is cheap, and its innovations say what it leaves.
