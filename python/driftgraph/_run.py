@@ -67,7 +67,7 @@ class ReadRun:
         return self._fitted_folder().path
 
     @property
-    def clock(self) -> Clock:
+    def _clock(self) -> Clock:
         """What the numbers on the time axis of the fit mean."""
         self._fitted()
         axis = self.run_["data"]["time"]

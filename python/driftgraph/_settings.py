@@ -63,7 +63,8 @@ class ScotchSettings:
     ----------
     preset : str, default bridge
         Which posterior, and with what settings where nothing else is said. One of bridge, bridge-linear,
-        simulated, paper, paper-lorenz, paper-glycolysis, paper-dream3, paper-netsim.
+        bridge-instantaneous, bridge-neural, simulated, paper, paper-lorenz, paper-glycolysis, paper-dream3,
+        paper-netsim.
     select : str, default auto
         Bridge: choose instantaneous effects and neural drift on held-out series, or take what is said. Auto
         or none.

@@ -150,7 +150,7 @@ class Questions(ReadRun):
             n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed
         )
         answer = self._fitted().simulate(request)
-        return Paths(self._fitted().variables, answer["times"], answer["values"], self.clock)
+        return Paths(self._fitted().variables, answer["times"], answer["values"], self._clock)
 
     def forecast(
         self,
@@ -172,16 +172,16 @@ class Questions(ReadRun):
         answers = self._fitted().forecast(request)
         if not answers:
             raise QuestionError("none of the times lies after the end of a series")
-        return SeriesBands(self._fitted().variables, answers, self.clock)
+        return SeriesBands(self._fitted().variables, answers, self._clock)
 
     def impute(self, times: Any = None, *, n_samples: int = 200, seed: int = 0) -> SeriesBands:
         """Hidden states at the rows of the data, or at any times inside the series.
 
         ``impute().filled()`` is the data set with its holes filled.
         """
-        asked = None if times is None else self.clock.numbers(times)
+        asked = None if times is None else self._clock.numbers(times)
         answers = self._fitted().impute(asked, n_samples, seed)
-        return SeriesBands(self._fitted().variables, answers, self.clock)
+        return SeriesBands(self._fitted().variables, answers, self._clock)
 
     def intervene(
         self,
@@ -216,7 +216,7 @@ class Questions(ReadRun):
         answer = model.intervene(texts, request)
         for text in answer["idle"]:
             warnings.warn(f"`{text}` lies outside the simulated times and does nothing", stacklevel=2)
-        return Effect._of(model.variables, texts, answer, self.clock, model.time_label)
+        return Effect._of(model.variables, texts, answer, self._clock, model.time_label)
 
     def score(self, X: Any, times: Any = None, series: Any = None) -> float:
         """Mean log likelihood per cell of series that the fit has not seen, in nats; larger is better.
@@ -233,7 +233,7 @@ class Questions(ReadRun):
         data = Dataset.from_any(X, times, series, names=model.variables)
         if sorted(data.variables) != sorted(model.variables):
             raise DataError(f"the data have the variables {data.variables}, the model has {model.variables}")
-        data = data._with_columns(model.variables)._counted_by(self.clock)
+        data = data._with_columns(model.variables)._counted_by(self._clock)
         found = model.log_likelihoods(data._to_native())
         return [{"series": name, "log_likelihood": log, "n_cells": cells} for name, log, cells in found]
 
@@ -259,7 +259,7 @@ class Questions(ReadRun):
         scheme: str,
         seed: int,
     ) -> dict[str, Any]:
-        clock = self.clock
+        clock = self._clock
         values, series = _start(start, self._fitted().variables, clock)
         return {
             "n_paths": n_paths,
