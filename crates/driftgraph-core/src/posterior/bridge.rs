@@ -9,6 +9,7 @@ pub mod batch;
 pub mod blocks;
 pub mod deviations;
 pub mod edge_gains;
+mod fixed_part;
 pub mod gated;
 pub mod innovation;
 pub mod kalman;

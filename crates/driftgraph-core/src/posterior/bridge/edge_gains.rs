@@ -10,15 +10,15 @@ use rayon::prelude::*;
 use super::batch::{Batch, BatchSteps, Learned};
 use super::blocks::Block;
 use super::deviations::BatchPaths;
+use super::fixed_part::PartAtStates;
 use super::gated::GatedMoments;
 use super::layout::BridgeLayout;
 use super::model::BridgeModel;
 use super::moments::StepMoments;
-use super::neural::{AddsTo, Net, NetParameters, NetPass};
+use super::neural::AddsTo;
 use super::sampled::{SampledStates, sampled_moments};
 use super::structure::Draw;
 use crate::graph::prior::EdgeRule;
-use crate::nn::node_function::NodeWeights;
 use crate::numeric::kernels::{View, add_into, product};
 use crate::numeric::real::exp;
 use crate::random::{Purpose, RandomStream};
@@ -86,15 +86,9 @@ fn gains_under_one_graph(
     let d = model.n_variables();
     let graph = &model.sampled_graphs(learned.parameters, 1, draw).graphs[0];
     let base = Base::new(model, learned, layout, graph, draw);
-    let narrow: Vec<f32> = learned.parameters.iter().map(|&value| value as f32).collect();
-    let mut passes: Vec<(&Net, NodeWeights<f32>, NetPass<f32>)> = Vec::new();
-    for net in model.parts() {
-        let (mut weights, mut pass) = (NodeWeights::default(), NetPass::default());
-        net.function.prepare(&narrow, &mut weights);
-        let shared = NetParameters { net, parameters: &narrow, weights: &weights };
-        pass.forward(shared, graph, &base.states);
-        passes.push((net, weights, pass));
-    }
+    let parts = model.fixed_parts::<f32>(learned.parameters);
+    let mut parts: Vec<(AddsTo, Box<dyn PartAtStates + '_>)> =
+        parts.iter().map(|part| (part.adds_to(), part.at(&base.states))).collect();
     let mut gains = vec![0.0; d * d];
     for source in 0..d {
         let mut cross_entropies = [0.0, 1.0].map(|edge| {
@@ -102,13 +96,12 @@ fn gains_under_one_graph(
             switched[source * d..(source + 1) * d].fill(edge);
             let n = base.steps.len();
             let mut added = Added { drift: vec![0.0; n * d], log_diffusion: vec![0.0; n * d] };
-            for (net, weights, pass) in &mut passes {
-                let shared = NetParameters { net, parameters: &narrow, weights };
-                let sums = match net.adds_to {
+            for (adds_to, part) in &mut parts {
+                let sums = match adds_to {
                     AddsTo::Drift => &mut added.drift,
                     AddsTo::LogDiffusion => &mut added.log_diffusion,
                 };
-                add_into(sums, &pass.forward_again(shared, &switched, n));
+                add_into(sums, &part.under(&switched));
             }
             base.cross_entropies(model, learned.parameters, &Switch { source, edge, graph }, &added)
         });

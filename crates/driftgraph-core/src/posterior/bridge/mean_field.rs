@@ -1,30 +1,25 @@
 //! The parts of a fitted process with every edge at its probability: one drift and diffusion instead of many.
 
+use std::sync::Arc;
+
+use super::fixed_part::FixedPart;
 use super::model::BridgeModel;
-use super::neural::{AddsTo, Net, NetParameters, NetPass};
+use super::neural::AddsTo;
 use crate::graph::posterior::edge_probabilities;
-use crate::nn::node_function::NodeWeights;
 
 /// The parts of a fitted model under the mean graph.
 #[derive(Debug, Clone)]
 pub struct MeanFieldParts {
-    parts: Vec<(Net, NodeWeights<f64>)>,
-    parameters: Vec<f64>,
+    parts: Vec<Arc<dyn FixedPart>>,
     probabilities: Vec<f64>,
 }
 
 impl MeanFieldParts {
     /// The model's parts with fixed parameters.
     pub fn new(model: &BridgeModel, parameters: &[f64]) -> Self {
-        let prepare = |net: &Net| {
-            let mut weights = NodeWeights::default();
-            net.function.prepare(parameters, &mut weights);
-            (*net, weights)
-        };
         let logits = model.lagged().edge_logits.of(parameters);
         Self {
-            parts: model.parts().iter().map(prepare).collect(),
-            parameters: parameters.to_vec(),
+            parts: model.fixed_parts::<f64>(parameters),
             probabilities: edge_probabilities(logits, model.lagged_prior().rules()),
         }
     }
@@ -36,9 +31,8 @@ impl MeanFieldParts {
 
     /// What each part adds at standardised states, `[state, variable]`.
     pub(super) fn evaluate(&self, states: &[f64]) -> impl Iterator<Item = (AddsTo, Vec<f64>)> {
-        self.parts.iter().map(move |(net, weights)| {
-            let shared = NetParameters { net, parameters: &self.parameters, weights };
-            (net.adds_to, NetPass::default().forward(shared, &self.probabilities, states))
-        })
+        self.parts
+            .iter()
+            .map(move |part| (part.adds_to(), part.at(states).under(&self.probabilities)))
     }
 }

@@ -3,9 +3,12 @@
 mod evaluate;
 mod observations;
 
+use std::sync::Arc;
+
 use super::BridgePosterior;
 use super::batch::LocalValues;
 use super::deviations::BatchPaths;
+use super::fixed_part::{FixedNet, FixedPart};
 use super::gated::{GatedMatrix, GatedMoments, GatedValues};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
@@ -18,7 +21,7 @@ use crate::graph::density::DensityPrior;
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::nn::init::initial_values;
 use crate::nn::parameters::{Init, ParameterTable, Slot};
-use crate::numeric::real::{exp, ln};
+use crate::numeric::real::{Real, exp, ln};
 
 /// Places of all parameters, and what does not change in training.
 #[derive(Debug, Clone)]
@@ -212,6 +215,12 @@ impl BridgeModel {
     /// What the process has beyond gated linear effects.
     pub(crate) fn parts(&self) -> &[Net] {
         &self.parts
+    }
+
+    /// The parts with fixed parameters, in the given precision.
+    pub(super) fn fixed_parts<R: Real>(&self, parameters: &[f64]) -> Vec<Arc<dyn FixedPart>> {
+        let parameters: Arc<[R]> = parameters.iter().map(|&value| R::from_f64(value)).collect();
+        self.parts.iter().map(|net| Arc::new(FixedNet::new(net, &parameters)) as _).collect()
     }
 
     /// Whether a part adds to drift or diffusion.

@@ -5,7 +5,7 @@
 
 use super::structure::Draw;
 use crate::graph::prior::EdgeRule;
-use crate::nn::node_function::{NodeFunction, NodeSizes, NodeTrace, NodeWeights, Rows};
+use crate::nn::node_function::{NodeFunction, NodeSizes};
 use crate::nn::parameters::{ParameterTable, Slot};
 use crate::numeric::real::{Real, ln, ln_1p};
 use crate::random::{Purpose, RandomStream};
@@ -179,68 +179,4 @@ impl GraphEstimator {
             Self::Gumbel { temperature } => derivative(shifted / temperature) / temperature,
         }
     }
-}
-
-/// One node function over some states, forward only.
-#[derive(Debug, Clone, Default)]
-pub(super) struct NetPass<R> {
-    trace: NodeTrace<R>,
-    strengths: Vec<R>,
-}
-
-/// What the passes of one net share: its parameters and what is prepared from them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NetParameters<'a, R> {
-    pub(super) net: &'a Net,
-    pub(super) parameters: &'a [R],
-    pub(super) weights: &'a NodeWeights<R>,
-}
-
-impl<R: Real> NetPass<R> {
-    /// Outputs `[state, variable]` of the given states `[state, variable]` under one graph.
-    pub(super) fn forward(
-        &mut self,
-        shared: NetParameters<'_, R>,
-        graph: &[f64],
-        states: &[f64],
-    ) -> Vec<f64> {
-        let function = &shared.net.function;
-        let d = function.sizes().n_variables;
-        let rows = rows_of(states, d);
-        self.trace.resize(function, rows.n);
-        self.strengths.clear();
-        let strength = |(idx, &edge): (usize, &f64)| R::from_f64(shared.net.strength(idx, edge).0);
-        self.strengths.extend(graph.iter().enumerate().map(strength));
-        for (idx, &value) in states.iter().enumerate() {
-            self.trace.inputs[idx % d * rows.per_node + idx / d] = R::from_f64(value);
-        }
-        function.messages(shared.parameters, shared.weights, &mut self.trace, rows);
-        function.aggregate(&self.strengths, &mut self.trace, rows);
-        function.combine(shared.parameters, shared.weights, &mut self.trace, rows);
-        let output = |idx: usize| self.trace.outputs[idx % d * rows.per_node + idx / d].to_f64();
-        (0..states.len()).map(output).collect()
-    }
-
-    /// Outputs under other graphs, for the states of the last [`forward`](Self::forward).
-    pub(super) fn forward_again(
-        &mut self,
-        shared: NetParameters<'_, R>,
-        graph: &[f64],
-        n_states: usize,
-    ) -> Vec<f64> {
-        let function = &shared.net.function;
-        let d = function.sizes().n_variables;
-        let rows = Rows { first: 0, n: n_states * d, per_node: n_states };
-        for (idx, &edge) in graph.iter().enumerate() {
-            self.strengths[idx] = R::from_f64(shared.net.strength(idx, edge).0);
-        }
-        function.aggregate(&self.strengths, &mut self.trace, rows);
-        function.combine(shared.parameters, shared.weights, &mut self.trace, rows);
-        let output = |idx: usize| self.trace.outputs[idx % d * rows.per_node + idx / d].to_f64();
-        (0..n_states * d).map(output).collect()
-    }
-}
-
-fn rows_of(buffer: &[f64], d: usize) -> Rows {
-    Rows { first: 0, n: buffer.len(), per_node: buffer.len() / d }
 }
