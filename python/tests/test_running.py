@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -213,6 +214,17 @@ def test_python_and_binary_write_the_same_bytes(data: Dataset, binary: Path, tmp
         assert logs[0] == logs[1]
     model = quick().fit(data)
     assert (model.folder / "data.csv").read_bytes() == csv.read_bytes()
+
+
+def test_the_command_of_a_report_repeats_a_fit_from_python(data: Dataset, binary: Path, tmp_path: Path) -> None:
+    csv = tmp_path / "data.csv"
+    data.to_csv(csv)
+    names = data.variables
+    model = quick(density="common", forbidden_edges=[(names[0], names[1])]).fit(csv)
+    report = json.loads(subprocess.run([binary, "report", model.folder, "--json"], capture_output=True, check=True).stdout)
+    words = shlex.split(report["provenance"]["command"])
+    subprocess.run([binary, *words[1:], "--out", tmp_path / "again"], check=True, capture_output=True)
+    assert (tmp_path / "again" / "edges.csv").read_bytes() == (model.folder / "edges.csv").read_bytes()
 
 
 def test_each_opens_the_folder_of_the_other(data: Dataset, fitted: Scotch, binary: Path, tmp_path: Path) -> None:

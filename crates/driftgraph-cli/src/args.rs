@@ -264,7 +264,7 @@ Examples:
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Methods or presets, separated by commas; all-fast means all that take seconds, and the default
+    /// Methods or presets, separated by commas; all-fast means all that take seconds, and bridge
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "all-fast")]
     pub(crate) methods: Vec<String>,
     /// True edges; adds metrics and never influences a method

@@ -24,7 +24,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A log that is opened with its first line.
+    /// A log that is opened with its first line, or where there is none at the end.
     pub(crate) fn new(folder: RunFolder, every: u64, truth: Option<Truth>) -> Self {
         Self { folder, out: None, every: every.max(1), truth, error: None }
     }
@@ -65,10 +65,14 @@ impl Log {
     }
 
     /// Puts the log on disk; the first thing that went wrong with it, if anything did.
+    ///
+    /// A method without steps leaves an empty one: every run folder has the same files.
     pub(crate) fn flush(&mut self) -> Option<io::Error> {
-        if let Some(out) = &mut self.out
-            && let Err(error) = out.flush()
-        {
+        let flushed = match &mut self.out {
+            Some(out) => out.flush(),
+            None => self.folder.open_log().map(drop),
+        };
+        if let Err(error) = flushed {
             self.error.get_or_insert(error);
         }
         self.error.take()

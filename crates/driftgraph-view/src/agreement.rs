@@ -160,6 +160,7 @@ fn compared(
         seconds: one.run.record.seconds,
         found: one.probabilities.as_ref().map(probable),
         metrics: truth.map(metrics).transpose()?,
+        remarks: one.run.record.remarks.clone(),
     })
 }
 

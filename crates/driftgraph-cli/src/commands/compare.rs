@@ -66,7 +66,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A method's progress without its remarks on memory, which would be told for each.
+/// A method's progress without its remarks, which are told for all of them at the end.
 struct Quiet<'a>(&'a FitProgress);
 
 impl Progress for Quiet<'_> {
@@ -119,6 +119,9 @@ fn show(
         printer::data(&serde_json::to_string_pretty(&view)?)?;
     } else {
         printer::data(&methods_text(&view))?;
+        if let Some(remarks) = remarks_text(&view) {
+            printer::data(&remarks)?;
+        }
         printer::data(&agreement_text(&view))?;
         printer::data(&agreed_text(&view))?;
     }
@@ -147,6 +150,14 @@ fn methods_text(view: &AgreementView) -> String {
         rows.add_row(cells);
     }
     format!("pairs of different variables:\n{}", rows.trim_fmt())
+}
+
+/// What each method did with data that it cannot take as they are.
+fn remarks_text(view: &AgreementView) -> Option<String> {
+    let lines: Vec<String> = (view.runs.iter())
+        .flat_map(|run| run.remarks.iter().map(|remark| format!("- {}: {remark}", run.name)))
+        .collect();
+    (!lines.is_empty()).then(|| format!("\nremarks:\n{}", lines.join("\n")))
 }
 
 fn agreement_text(view: &AgreementView) -> String {

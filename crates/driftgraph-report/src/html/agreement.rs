@@ -56,11 +56,19 @@ fn runs_section(view: &AgreementView) -> Element {
     if !view.left_out.is_empty() {
         let _ = write!(lead, " Not in all runs, and left out: {}.", view.left_out.join(", "));
     }
-    section("runs", "What each found").with(Element::new("p").text(&lead)).with(plain_table(
-        "runs",
-        &header,
-        view.runs.iter().map(row).collect(),
-    ))
+    let mut place = section("runs", "What each found")
+        .with(Element::new("p").text(&lead))
+        .with(plain_table("runs", &header, view.runs.iter().map(row).collect()));
+    if view.runs.iter().any(|run| !run.remarks.is_empty()) {
+        let mut list = Element::new("ul");
+        for run in &view.runs {
+            for remark in &run.remarks {
+                list = list.with(Element::new("li").text(&format!("{}: {remark}", run.name)));
+            }
+        }
+        place = place.with(Element::new("h3").text("Remarks")).with(list);
+    }
+    place
 }
 
 fn agreement_section(view: &AgreementView) -> Element {

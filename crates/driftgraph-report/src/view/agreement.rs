@@ -38,6 +38,9 @@ pub struct ComparedRun {
     pub found: Option<usize>,
     /// Against known edges, without self edges.
     pub metrics: Option<MetricsView>,
+    /// What it did with data that it cannot take as they are, and other remarks.
+    #[serde(default)]
+    pub remarks: Vec<String>,
 }
 
 /// An edge that runs agree on.

@@ -33,12 +33,14 @@ use shared_variance::{SharedVariance, shared_variances, shared_variances_backwar
 ///
 /// Batches of many variables have few steps, and still should occupy several threads.
 pub(crate) fn piece_steps(n_variables: usize) -> usize {
-    if n_variables < MANY_VARIABLES { 256 } else { STEPS_OF_MANY }
+    if n_variables < MANY_VARIABLES { STEPS_OF_FEW } else { STEPS_OF_MANY }
 }
 
 /// From so many variables on, the matrices of a few steps are work enough for a thread.
 const MANY_VARIABLES: usize = 256;
-/// Steps, or rows of a matrix, that are such a piece of work.
+/// Steps of fewer variables that are a piece of work.
+const STEPS_OF_FEW: usize = 256;
+/// Steps, or rows of a matrix, that are one of many.
 const STEPS_OF_MANY: usize = 64;
 
 /// What is common to all steps of a batch.

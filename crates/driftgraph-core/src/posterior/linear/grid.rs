@@ -110,15 +110,6 @@ impl LinearGrid {
         (0..n * n).map(|idx| matrix[inverse[idx / n] * n + inverse[idx % n]]).collect()
     }
 
-    /// Values by variable in the user's order.
-    pub fn row_to_user(&self, row: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; row.len()];
-        for (&user, &value) in self.variables.iter().zip(row) {
-            out[user] = value;
-        }
-        out
-    }
-
     /// Whether paths can be drawn hundreds of times in reasonable time.
     pub fn can_be_drawn(&self) -> bool {
         /// Multiplications per draw: about a quarter of a second.
