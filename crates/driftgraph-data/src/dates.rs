@@ -29,6 +29,21 @@ pub(crate) fn basic_date(number: f64) -> Option<i64> {
     stamp(digits / 10_000, digits / 100 % 100, digits % 100, Time::midnight())
 }
 
+/// Months written as numbers, 202601, as nanoseconds since 1970; nothing unless all of them are.
+///
+/// Numbers of six digits may count anything; those that jump from month 12 to month 1 of the next year count months.
+pub(crate) fn basic_months(numbers: &[f64]) -> Option<Vec<i64>> {
+    let month = |&number: &f64| {
+        let is_month = number.fract() == 0.0 && (190_001.0..=210_012.0).contains(&number);
+        let digits = number as i32;
+        if is_month { stamp(digits / 100, digits % 100, 1, Time::midnight()) } else { None }
+    };
+    let stamps: Vec<i64> = numbers.iter().map(month).collect::<Option<_>>()?;
+    let year = |&number: &f64| number as i32 / 100;
+    let first = numbers.first().map(year)?;
+    numbers.iter().any(|number| year(number) != first).then_some(stamps)
+}
+
 fn stamp(year: i32, month: i32, day: i32, time: Time) -> Option<i64> {
     let part = |number: i32| i8::try_from(number).ok();
     let date = Date::new(i16::try_from(year).ok()?, part(month)?, part(day)?).ok()?;
@@ -181,11 +196,23 @@ pub(crate) fn read_dates(
         let unknown = || (row, Problem::NotATime { text: shorten(&texts[row]) });
         stamps.push(date.stamp(order).ok_or_else(unknown)?);
     }
-    let shown = dates.iter().position(|date| matches!(date, WrittenDate::Either { .. }));
+    // A date that has one reading only shows the order best.
+    let is_open = |date: &WrittenDate| matches!(date, WrittenDate::Either { .. });
+    let both = [DateOrder::DayFirst, DateOrder::MonthFirst];
+    let decides =
+        |date: &WrittenDate| is_open(date) && both.iter().any(|&o| date.stamp(o).is_none());
+    let shown = dates.iter().position(decides).or_else(|| dates.iter().position(is_open));
     let row = shown.unwrap_or(0);
     let notice =
-        format!("times such as {} were read as {}{reason}", texts[row], day_text(stamps[row]));
+        format!("times such as {} were read as {}{reason}", texts[row], time_text(stamps[row]));
     Ok((stamps, notice))
+}
+
+/// The day, with the time of day where it is not midnight.
+fn time_text(stamp: i64) -> String {
+    const DAY: i64 = 86_400_000_000_000;
+    let instant = Timestamp::from_nanosecond(i128::from(stamp)).unwrap_or_default();
+    if stamp % DAY == 0 { day_text(stamp) } else { instant.to_string() }
 }
 
 fn day_text(stamp: i64) -> String {

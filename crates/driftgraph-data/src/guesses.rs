@@ -70,7 +70,9 @@ pub(crate) fn guess(
     let Some(survey) = Survey::of(path, source, options) else { return Err(errors) };
     let problem = |problem: Problem| DataErrors::from(Place::file(path).problem(problem));
     if !options.transpose && Grid::looks_transposed(&survey.header, &survey.first_cells) {
-        let (times, names) = (survey.header[1..].to_vec(), survey.first_cells);
+        let (times, mut names) = (survey.header[1..].to_vec(), survey.first_cells);
+        // Only some cells were kept: examples, not a count.
+        names.truncate(3);
         return Err(problem(Problem::LooksTransposed { times, names }));
     }
     if has(|problem| matches!(problem, Problem::NoTimeColumn { .. })) {

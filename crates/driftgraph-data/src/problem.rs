@@ -90,7 +90,7 @@ pub enum Problem {
     },
     /// Names of variables in the first column and times in the header.
     #[error(
-        "the names of the columns look like times ({}), and the first column holds names ({})",
+        "the names of the columns look like times ({}), and the first column holds names such as {}",
         list(times),
         list(names)
     )]
@@ -448,6 +448,15 @@ impl Problem {
 }
 
 fn label_hint(label: &str) -> String {
+    /// Columns that hold the second half of a date.
+    const PARTS: [&str; 9] =
+        ["quarter", "qtr", "q", "month", "mon", "week", "day", "hour", "period"];
+    if PARTS.contains(&label.to_lowercase().as_str()) {
+        return format!(
+            "`{label}` seems to be the rest of the date: write both into one column, such as 1959Q1 or 2020-01-31, \
+             and pass it as `--time`"
+        );
+    }
     format!(
         "no time comes twice for any `{label}`: if it names the series, pass `--series {label}`; \
          if not, keep one row per series and time, or pass `--duplicates mean`, `first` or `last`"

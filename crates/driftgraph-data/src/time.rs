@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::dates::{WrittenDate, basic_date, parse_timestamp, read_dates};
+use crate::dates::{WrittenDate, basic_date, basic_months, parse_timestamp, read_dates};
 use crate::message_text::shorten;
 use crate::numbers::NumberStyle;
 use crate::options::DateOrder;
@@ -140,10 +140,10 @@ impl TimeColumn {
     }
 }
 
-/// Times written as whole numbers: dates, which is told, if all of them are dates in basic form.
+/// Times written as whole numbers: dates, which is told, if all of them are days or months in basic form.
 pub(crate) fn whole_numbers(numbers: Vec<f64>) -> (RawTimes, Option<String>) {
     let dates: Option<Vec<i64>> = numbers.iter().copied().map(basic_date).collect();
-    match dates {
+    match dates.or_else(|| basic_months(&numbers)) {
         Some(stamps) if !stamps.is_empty() => {
             let notice = format!("times such as {} were read as dates", numbers[0]);
             (RawTimes::Timestamps(stamps), Some(notice))
@@ -303,6 +303,9 @@ mod tests {
         };
         assert!(column(&["20231229", "20240102"]));
         assert_eq!(basic_date(20_240_229.0), parse_timestamp("2024-02-29"));
+        assert!(column(&["202311", "202312", "202401"]), "months that go on into another year");
+        assert!(!column(&["202301", "202302"]), "may count anything");
+        assert!(!column(&["202312", "202313", "202401"]), "no month");
         for other in ["20230229", "20241301", "18991231", "21010101", "20231229.0", "2023"] {
             assert!(!column(&["20231229", other]), "{other}");
         }

@@ -209,7 +209,7 @@ fn transposed_table_without_a_time_column() {
     assert_snapshot!(refused("a.csv", "gene,0,10,20\nG1,1,2,3\nG2,4,5,6\n"), @r"
     exit 2
     --- stderr
-    error: the names of the columns look like times (`0`, `10`, `20`), and the first column holds names (`G1`, `G2`)
+    error: the names of the columns look like times (`0`, `10`, `20`), and the first column holds names such as `G1`, `G2`
       in `a.csv`
 
     hint: pass `--transpose` if the times are in the header and the variables in rows

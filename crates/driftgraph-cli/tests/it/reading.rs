@@ -293,7 +293,7 @@ fn a_table_on_its_side_is_recognised_and_turned() {
     let text = ",Glc,Gal0,C20,C40,C60\nCBF1,3,4,7,8,5\nGAL4,12,32,27,15,13\n";
     assert_snapshot!(check("genes.csv", text, ""), @r"
     exit 2
-    error: the names of the columns look like times (`Glc`, `Gal0`, `C20`, `C40`, `C60`), and the first column holds names (`CBF1`, `GAL4`)
+    error: the names of the columns look like times (`Glc`, `Gal0`, `C20`, `C40`, `C60`), and the first column holds names such as `CBF1`, `GAL4`
       in `genes.csv`
     hint: pass `--transpose` if the times are in the header and the variables in rows
     ");
@@ -346,4 +346,17 @@ fn every_real_table_is_read_and_fitted_as_found_with_at_most_one_flag() {
         assert!(found.starts_with("exit 0"), "{line}: {found}");
         assert!(!sandbox.read("run/edges.csv").contains("NaN"), "{line}");
     }
+}
+
+#[test]
+fn a_date_in_two_columns_is_not_offered_as_a_series() {
+    let sandbox = Sandbox::new();
+    let mut table = "year,quarter,a\n".to_owned();
+    for row in 0..16 {
+        table += &format!("{},{},{}\n", 1959 + row / 4, row % 4 + 1, row * row % 7);
+    }
+    sandbox.write("quarters.csv", &table);
+    let told = sandbox.run("check quarters.csv");
+    assert!(told.contains("`quarter` seems to be the rest of the date"), "{told}");
+    assert!(!told.contains("--series quarter"), "{told}");
 }

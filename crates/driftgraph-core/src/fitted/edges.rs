@@ -148,7 +148,7 @@ pub fn expected_edges(edges: &[LearnedEdge]) -> f64 {
 }
 
 impl FittedModel {
-    /// All edges, most probable first.
+    /// All edges, most probable first; of equal probabilities, such as those that round to 1, the better supported.
     pub fn edges(&self) -> Vec<LearnedEdge> {
         let n = self.n_variables();
         let probabilities = self.edge_probabilities();
@@ -188,7 +188,13 @@ impl FittedModel {
                 parts,
             }
         };
-        scores.ranked().into_iter().map(edge).collect()
+        let mut edges: Vec<LearnedEdge> = scores.ranked().into_iter().map(edge).collect();
+        // Probabilities know how far the model fits, scores do not: a reader of the list looks at the former.
+        edges.sort_by(|a, b| {
+            let probability = |edge: &LearnedEdge| edge.probability.unwrap_or(0.0);
+            probability(b).total_cmp(&probability(a))
+        });
+        edges
     }
 
     /// The graph of all edges of at least this probability.
