@@ -48,7 +48,7 @@ impl RawTimes {
 #[derive(Debug, Default)]
 pub(crate) struct TimeColumn {
     times: Option<WrittenTimes>,
-    /// Whether some number is not written as the eight digits of a basic date.
+    /// Whether some number is not written as the eight digits of a day or the six of a month.
     has_other_numbers: bool,
 }
 
@@ -89,7 +89,8 @@ impl TimeColumn {
         if style.is_missing(text) {
             return Err(Problem::EmptyCell { text: text.to_owned() });
         }
-        self.has_other_numbers |= text.len() != 8 || !text.bytes().all(|b| b.is_ascii_digit());
+        self.has_other_numbers |=
+            ![6, 8].contains(&text.len()) || !text.bytes().all(|b| b.is_ascii_digit());
         let number = style.number(text);
         if number.is_some_and(|number| !number.is_finite()) {
             return Err(Problem::NotATime { text: shorten(text) });
