@@ -1,6 +1,6 @@
 //! Messages from nodes through the graph to nodes: one network before it, one after it.
 //!
-//! Values come in and go out in double precision; between, everything is in the precision of `R`.
+//! Numbers come in and go out in double precision; between, everything is in the precision of `R`.
 
 use driftgraph_core::layers::{
     Init, Linear, ParameterTable, Real, Slot, View, add_product, vectorised,
@@ -33,9 +33,9 @@ pub(super) struct Sizes<'a> {
 }
 
 /// What the way back needs.
-pub(super) struct Passed<'a, R> {
+pub(super) struct Passed<R> {
     /// All parameters.
-    parameters: &'a [R],
+    parameters: Vec<R>,
     /// Values of the senders, `[window, sender]`.
     values: Vec<R>,
     /// Arguments of the first units of both networks.
@@ -46,7 +46,7 @@ pub(super) struct Passed<'a, R> {
     messages: Vec<R>,
     /// What reaches each node, `[window, variable, entry]`.
     arrived: Vec<R>,
-    gates: &'a [R],
+    gates: Vec<R>,
     /// `[window, variable, out]`.
     pub(super) out: Vec<f64>,
 }
@@ -60,7 +60,7 @@ pub(super) struct Windows<'a> {
     pub(super) n_rows: usize,
 }
 
-pub(super) fn cast<R: Real>(values: &[f64]) -> Vec<R> {
+fn cast<R: Real>(values: &[f64]) -> Vec<R> {
     values.iter().map(|&value| R::from_f64(value)).collect()
 }
 
@@ -103,29 +103,31 @@ impl MessagePassing {
     }
 
     /// Outputs of windows; `gates` are `[time, cause, effect]`.
-    pub(super) fn forward<'a, R: Real>(
+    pub(super) fn forward<R: Real>(
         &self,
-        parameters: &'a [R],
+        parameters: &[f64],
         windows: Windows<'_>,
-        gates: &'a [R],
-    ) -> Passed<'a, R> {
+        gates: &[f64],
+    ) -> Passed<R> {
         let (d, m) = (self.n_variables, self.before.n_out());
+        let parameters: Vec<R> = cast(parameters);
+        let gates: Vec<R> = cast(gates);
         let rows = windows.values.chunks_exact(windows.n_rows * d);
         let values: Vec<R> = rows.flat_map(|row| cast::<R>(&row[..self.n_senders()])).collect();
         let n_windows = values.len() / self.n_senders();
-        let (first, before_sums) = self.first_of_senders(parameters, &values);
+        let (first, before_sums) = self.first_of_senders(&parameters, &values);
         let mut before = Trace::default();
-        let messages = self.before.forward(parameters, first, &mut before);
+        let messages = self.before.forward(&parameters, first, &mut before);
         let mut arrived = vec![R::ZERO; n_windows * d * m];
         let pairs =
             arrived.chunks_exact_mut(d * m).zip(messages.chunks_exact(self.n_senders() * m));
         for (arrived, messages) in pairs {
-            let gates = View::new(gates, self.n_senders(), d).t();
+            let gates = View::new(&gates, self.n_senders(), d).t();
             add_product(arrived, m, gates, View::new(messages, self.n_senders(), m));
         }
-        let (first, after_sums) = self.first_of_receivers(parameters, &arrived);
+        let (first, after_sums) = self.first_of_receivers(&parameters, &arrived);
         let mut after = Trace::default();
-        let out = self.after.forward(parameters, first, &mut after);
+        let out = self.after.forward(&parameters, first, &mut after);
         let out = out.into_iter().map(Real::to_f64).collect();
         let first_sums = [before_sums, after_sums];
         Passed { parameters, values, first_sums, before, after, messages, arrived, gates, out }
@@ -195,14 +197,16 @@ impl MessagePassing {
     /// Adds the gradients of the parameters, and gives those of the gates.
     pub(super) fn backward<R: Real>(
         &self,
-        passed: &Passed<'_, R>,
+        passed: &Passed<R>,
         grad_out: &[f64],
-        grads: &mut [R],
+        grads: &mut [f64],
     ) -> Vec<f64> {
         let (d, m) = (self.n_variables, self.before.n_out());
+        let mut own = vec![R::ZERO; grads.len()];
         let grad_out: Vec<R> = cast(grad_out);
-        let grad_units = self.after.backward(passed.parameters, &passed.after, &grad_out, grads);
-        let grad_arrived = self.back_to_arrived(passed, grad_units, grads);
+        let grad_units =
+            self.after.backward(&passed.parameters, &passed.after, &grad_out, &mut own);
+        let grad_arrived = self.back_to_arrived(passed, grad_units, &mut own);
         let mut grad_gates = vec![R::ZERO; passed.gates.len()];
         let mut grad_messages = vec![R::ZERO; passed.messages.len()];
         let width = self.n_senders() * m;
@@ -210,20 +214,21 @@ impl MessagePassing {
             grad_messages.chunks_exact_mut(width).zip(passed.messages.chunks_exact(width));
         for ((grad_messages, messages), grad) in windows.zip(grad_arrived.chunks_exact(d * m)) {
             let grad = View::new(grad, d, m);
-            let gates = View::new(passed.gates, self.n_senders(), d);
+            let gates = View::new(&passed.gates, self.n_senders(), d);
             add_product(grad_messages, m, gates, grad);
             add_product(&mut grad_gates, d, View::new(messages, self.n_senders(), m), grad.t());
         }
         let grad_units =
-            self.before.backward(passed.parameters, &passed.before, &grad_messages, grads);
-        self.back_to_senders(passed, grad_units, grads);
+            self.before.backward(&passed.parameters, &passed.before, &grad_messages, &mut own);
+        self.back_to_senders(passed, grad_units, &mut own);
+        grads.iter_mut().zip(&own).for_each(|(grad, own)| *grad += own.to_f64());
         grad_gates.into_iter().map(Real::to_f64).collect()
     }
 
     /// Back through the first layer after the graph.
     fn back_to_arrived<R: Real>(
         &self,
-        passed: &Passed<'_, R>,
+        passed: &Passed<R>,
         grad_units: Vec<R>,
         grads: &mut [R],
     ) -> Vec<R> {
@@ -241,7 +246,7 @@ impl MessagePassing {
         let mut grad_sums = grad_units;
         times_slopes(&mut grad_sums, &passed.first_sums[1]);
         let view = View::new(&grad_sums, n_rows, width);
-        let weight = View::strided(layer.weight.of(passed.parameters), [width, m], n_in);
+        let weight = View::strided(layer.weight.of(&passed.parameters), [width, m], n_in);
         add_product(&mut grad_arrived, m, view, weight);
         let arrived = View::new(&passed.arrived, n_rows, m);
         add_product(layer.weight.of_mut(grads), n_in, view.t(), arrived);
@@ -250,12 +255,7 @@ impl MessagePassing {
     }
 
     /// Back through the first layer before the graph.
-    fn back_to_senders<R: Real>(
-        &self,
-        passed: &Passed<'_, R>,
-        grad_units: Vec<R>,
-        grads: &mut [R],
-    ) {
+    fn back_to_senders<R: Real>(&self, passed: &Passed<R>, grad_units: Vec<R>, grads: &mut [R]) {
         let (layer, d, n) = (&self.before.first, self.n_variables, self.n_senders());
         let (width, n_in) = (layer.n_out(), layer.n_in());
         let first = self.senders().start;
@@ -287,7 +287,7 @@ impl MessagePassing {
     /// Gradients of bias, of the weights from embeddings, and of the embeddings, which all windows share.
     fn back_to_nodes<R: Real>(
         &self,
-        passed: &Passed<'_, R>,
+        passed: &Passed<R>,
         layer: &Linear,
         nodes: Nodes,
         grad_sums: &[R],
@@ -309,10 +309,10 @@ impl MessagePassing {
         }
         let view = View::new(&by_node, nodes.n, width);
         let range = nodes.first..nodes.first + nodes.n;
-        let embeddings = View::new(self.embeddings_of(passed.parameters, range), nodes.n, q);
+        let embeddings = View::new(self.embeddings_of(&passed.parameters, range), nodes.n, q);
         let weight_grads = &mut layer.weight.of_mut(grads)[nodes.place..];
         add_product(weight_grads, n_in, view.t(), embeddings);
-        let weight = &layer.weight.of(passed.parameters)[nodes.place..];
+        let weight = &layer.weight.of(&passed.parameters)[nodes.place..];
         let weight = View::strided(weight, [width, q], n_in);
         let own = &mut self.embeddings.of_mut(grads)[nodes.first * q..];
         add_product(own, q, view, weight);

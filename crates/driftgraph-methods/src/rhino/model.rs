@@ -3,12 +3,9 @@
 use driftgraph_core::layers::{Init, ParameterTable, Real, Slot};
 
 use super::graph::{GraphLaw, Sample, cyclicity};
-use super::messages::{MessagePassing, Sizes, Windows, cast};
-use super::noise::{Errors, Noise, NoisePass, ParameterGrads, Parameters};
+use super::messages::{MessagePassing, Sizes, Windows};
+use super::noise::{Errors, Noise};
 use super::spline::Order;
-
-/// Windows that go through all networks together: what lies between forward and backward then fits into a core's memory.
-const TOGETHER: usize = 16;
 
 /// Sizes and kinds of everything.
 #[derive(Debug, Clone)]
@@ -69,25 +66,6 @@ pub(super) struct Pass {
 struct Gradients<'a> {
     edges: &'a mut [f64],
     parameters: &'a mut [f64],
-}
-
-/// Some windows of a batch.
-#[derive(Debug, Clone, Copy)]
-struct SomeWindows<'a, R> {
-    /// `[window, time, variable]`.
-    windows: &'a [f64],
-    /// Of each in the loss.
-    weight: f64,
-    /// Gates of the mean.
-    gates: &'a [R],
-}
-
-/// What they give.
-struct SomePassed {
-    /// `[window, variable]`.
-    means: Vec<f64>,
-    noise: NoisePass,
-    grad_gates: Vec<f64>,
 }
 
 /// What a sampled graph costs.
@@ -153,65 +131,37 @@ impl Model {
         sample: &Sample,
         penalties: &Penalties,
     ) -> Pass {
-        let width = (self.shape.lags + 1) * self.shape.n_variables;
-        let n_windows = windows.len() / width;
+        let (d, n_rows) = (self.shape.n_variables, self.shape.lags + 1);
+        let n_windows = windows.len() / (n_rows * d);
         let mut grads = vec![0.0; self.n_parameters];
-        let own: Vec<R> = cast(parameters);
-        let mut own_grads = vec![R::ZERO; self.n_parameters];
-        let gates: Vec<R> = cast(&self.mean_gates(parameters, &sample.edges));
-        let mut grad_gates = vec![0.0; gates.len()];
-        let mut grad_edges = vec![0.0; sample.edges.len()];
-        let (mut means, mut log_densities) = (Vec::new(), Vec::new());
-        for windows in windows.chunks(TOGETHER * width) {
-            let some = SomeWindows { windows, weight: 1.0 / n_windows as f64, gates: &gates };
-            let mut into = ParameterGrads { double: &mut grads, own: &mut own_grads };
-            let parameters = Parameters { double: parameters, own: &own };
-            let found = self.some_windows(parameters, some, sample, &mut into);
-            add(&mut grad_gates, &found.grad_gates);
-            add(&mut grad_edges, &found.noise.grad_edges);
-            means.extend(found.means);
-            log_densities.extend(found.noise.log_densities);
+        let gates = self.mean_gates(parameters, &sample.edges);
+        let laid_out = Windows { values: windows, n_rows };
+        let passed = self.mean.forward::<R>(parameters, laid_out, &gates);
+        let means: Vec<f64> = (0..n_windows * d).map(|idx| passed.out[idx * d + idx % d]).collect();
+        let errors: Vec<f64> = (0..n_windows * d)
+            .map(|idx| windows[(idx / d + 1) * n_rows * d - d + idx % d] - means[idx])
+            .collect();
+        let left = Errors { windows, errors: &errors };
+        let noise = self.noise.pass::<R>(parameters, left, sample, &mut grads);
+        let mut grad_out = vec![0.0; passed.out.len()];
+        for (idx, grad) in noise.grad_errors.iter().enumerate() {
+            grad_out[idx * d + idx % d] = -grad;
         }
-        grads.iter_mut().zip(&own_grads).for_each(|(grad, own)| *grad += own.to_f64());
+        let grad_gates = self.mean.backward(&passed, &grad_out, &mut grads);
+        let mut grad_edges = noise.grad_edges;
         let mut into = Gradients { edges: &mut grad_edges, parameters: &mut grads };
         self.mean_gates_backward(parameters, &sample.edges, &grad_gates, &mut into);
         let graph = self.graph_terms(parameters, sample, penalties, &mut into);
         self.graph.backward(sample, &grad_edges, &mut grads);
-        let mean_density = log_densities.iter().sum::<f64>() / n_windows as f64;
+        let mean_density = noise.log_densities.iter().sum::<f64>() / n_windows as f64;
         Pass {
             loss: -mean_density + graph.penalty,
             cyclicity: graph.cyclicity,
             entropy: graph.entropy,
             means,
-            log_densities,
+            log_densities: noise.log_densities,
             grads,
         }
-    }
-
-    /// Means, densities and gradients of windows that go through the networks together.
-    fn some_windows<R: Real>(
-        &self,
-        parameters: Parameters<'_, R>,
-        SomeWindows { windows, weight, gates }: SomeWindows<'_, R>,
-        sample: &Sample,
-        grads: &mut ParameterGrads<'_, R>,
-    ) -> SomePassed {
-        let (d, n_rows) = (self.shape.n_variables, self.shape.lags + 1);
-        let n_cells = windows.len() / n_rows;
-        let laid_out = Windows { values: windows, n_rows };
-        let passed = self.mean.forward(parameters.own, laid_out, gates);
-        let means: Vec<f64> = (0..n_cells).map(|idx| passed.out[idx * d + idx % d]).collect();
-        let errors: Vec<f64> = (0..n_cells)
-            .map(|idx| windows[(idx / d + 1) * n_rows * d - d + idx % d] - means[idx])
-            .collect();
-        let left = Errors { windows, errors: &errors, weight };
-        let noise = self.noise.pass(parameters, left, sample, grads);
-        let mut grad_out = vec![0.0; passed.out.len()];
-        for (idx, grad) in noise.grad_errors.iter().enumerate() {
-            grad_out[idx * d + idx % d] = -grad;
-        }
-        let grad_gates = self.mean.backward(&passed, &grad_out, grads.own);
-        SomePassed { means, noise, grad_gates }
     }
 
     fn mean_gates_backward(
@@ -260,8 +210,4 @@ impl Model {
             + 0.5 * penalties.rho * h * h;
         GraphTerms { cyclicity: h, penalty: sum / penalties.n_windows, entropy }
     }
-}
-
-fn add(out: &mut [f64], terms: &[f64]) {
-    out.iter_mut().zip(terms).for_each(|(out, term)| *out += term);
 }

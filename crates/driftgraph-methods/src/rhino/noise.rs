@@ -3,7 +3,7 @@
 use driftgraph_core::layers::{Init, ParameterTable, Real, Slot};
 
 use super::graph::Sample;
-use super::messages::{MessagePassing, Sizes, Windows, cast};
+use super::messages::{MessagePassing, Sizes, Windows};
 use super::model::Shape;
 use super::spline::{Order, Spline};
 
@@ -36,7 +36,7 @@ pub(super) struct Flow {
 pub(super) struct NoisePass {
     /// Of each window.
     pub(super) log_densities: Vec<f64>,
-    /// Of minus the weighted sum of the densities, `[window, variable]`.
+    /// Of minus the mean of the densities, `[window, variable]`.
     pub(super) grad_errors: Vec<f64>,
     /// `[lag, cause, effect]`.
     pub(super) grad_edges: Vec<f64>,
@@ -49,21 +49,6 @@ pub(super) struct Errors<'a> {
     pub(super) windows: &'a [f64],
     /// `[window, variable]`.
     pub(super) errors: &'a [f64],
-    /// Of each window in the loss.
-    pub(super) weight: f64,
-}
-
-/// All parameters, in double precision and in that of networks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Parameters<'a, R> {
-    pub(super) double: &'a [f64],
-    pub(super) own: &'a [R],
-}
-
-/// Where their gradients are added.
-pub(super) struct ParameterGrads<'a, R> {
-    pub(super) double: &'a mut [f64],
-    pub(super) own: &'a mut [R],
 }
 
 impl Noise {
@@ -97,17 +82,17 @@ impl Noise {
         Self::Flow(Box::new(Flow { lags: shape.lags, order, past, scale, inner, outer }))
     }
 
-    /// Densities of errors `[window, variable]`, and all gradients of minus their weighted sum.
+    /// Densities of errors `[window, variable]`, and all gradients of minus their mean.
     pub(super) fn pass<R: Real>(
         &self,
-        parameters: Parameters<'_, R>,
+        parameters: &[f64],
         errors: Errors<'_>,
         sample: &Sample,
-        grads: &mut ParameterGrads<'_, R>,
+        grads: &mut [f64],
     ) -> NoisePass {
         match self {
             Self::Normal { log_scale } => {
-                normal_pass(*log_scale, parameters.double, errors, sample, grads.double)
+                normal_pass(*log_scale, parameters, errors.errors, sample, grads)
             }
             Self::Flow(flow) => flow.pass::<R>(parameters, errors, sample, grads),
         }
@@ -122,7 +107,7 @@ fn log_norm() -> f64 {
 fn normal_pass(
     log_scale: Slot,
     parameters: &[f64],
-    Errors { errors, weight, .. }: Errors<'_>,
+    errors: &[f64],
     sample: &Sample,
     grads: &mut [f64],
 ) -> NoisePass {
@@ -137,8 +122,8 @@ fn normal_pass(
         let inverse = (-scales[variable]).exp();
         let standard = error * inverse;
         log_densities[window] += log_norm() - scales[variable] - 0.5 * standard * standard;
-        grad_errors[idx] = standard * inverse * weight;
-        grad_scales[variable] += (1.0 - standard * standard) * weight;
+        grad_errors[idx] = standard * inverse / n_windows as f64;
+        grad_scales[variable] += (1.0 - standard * standard) / n_windows as f64;
     }
     NoisePass { log_densities, grad_errors, grad_edges: vec![0.0; sample.edges.len()] }
 }
@@ -146,17 +131,17 @@ fn normal_pass(
 impl Flow {
     fn pass<R: Real>(
         &self,
-        Parameters { double: parameters, own: own_parameters }: Parameters<'_, R>,
+        parameters: &[f64],
         errors: Errors<'_>,
         sample: &Sample,
-        ParameterGrads { double: grads, own: own_grads }: &mut ParameterGrads<'_, R>,
+        grads: &mut [f64],
     ) -> NoisePass {
-        let Errors { windows, errors, weight } = errors;
+        let Errors { windows, errors } = errors;
         let d = self.inner[0].cols;
         let n_windows = errors.len() / d;
-        let gates: Vec<R> = cast(&self.gates(&sample.edges, d * d));
+        let gates = self.gates(&sample.edges, d * d);
         let windows = Windows { values: windows, n_rows: self.lags + 1 };
-        let passed = self.past.forward(own_parameters, windows, &gates);
+        let passed = self.past.forward::<R>(parameters, windows, &gates);
         let (scale, n_raw) = (self.scale.of(parameters)[0], self.order.n_raw());
         let mut log_densities = vec![0.0; n_windows];
         let mut grad_errors = vec![0.0; errors.len()];
@@ -164,7 +149,7 @@ impl Flow {
         for (idx, &error) in errors.iter().enumerate() {
             let own = &passed.out[idx * n_raw..(idx + 1) * n_raw];
             let raw: Vec<f64> = own.iter().map(|value| value * scale).collect();
-            let cell = Cell { variable: idx % d, error, weight };
+            let cell = Cell { variable: idx % d, error, weight: 1.0 / n_windows as f64 };
             let (density, by_error, by_raw) = self.cell(parameters, cell, &raw, grads);
             log_densities[idx / d] += density;
             grad_errors[idx] = by_error;
@@ -172,7 +157,7 @@ impl Flow {
             let out = &mut grad_out[idx * n_raw..(idx + 1) * n_raw];
             out.iter_mut().zip(&by_raw).for_each(|(out, grad)| *out = grad * scale);
         }
-        let grad_gates = self.past.backward(&passed, &grad_out, own_grads);
+        let grad_gates = self.past.backward(&passed, &grad_out, grads);
         let mut grad_edges = vec![0.0; sample.edges.len()];
         for (idx, grad) in grad_gates.iter().enumerate() {
             grad_edges[(self.lags - idx / (d * d)) * d * d + idx % (d * d)] = *grad;
