@@ -38,18 +38,15 @@ struct Target<'a, R> {
     gates: &'a [R],
     /// Observed cells of all targets, over which the loss is a mean.
     n_cells: f64,
-    wanted: Wanted,
+    wanted: Wanted<'a, R>,
 }
 
 /// What a pass is made for; what nobody needs is not computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// Gradients of the weights.
-    Weights,
-    /// Gradients of the gated inputs.
-    Inputs,
-    #[cfg(test)]
-    Both,
+pub(super) struct Wanted<'a, R> {
+    /// Where gradients of the weights are added.
+    pub(super) weight_grads: Option<&'a mut [R]>,
+    /// Whether gradients of the gated inputs are wanted.
+    pub(super) inputs: bool,
 }
 
 /// What one target's network says of some samples.
@@ -57,8 +54,6 @@ pub(super) struct TargetPass<R> {
     /// Its part of the loss.
     pub(super) loss: f64,
     pub(super) predictions: Vec<R>,
-    /// Gradient of its weights; zero where it was not wanted.
-    pub(super) grads: Vec<R>,
     /// Gradient of its gated inputs, `[sample, (cause, lag)]`; empty where it was not wanted.
     pub(super) grad_inputs: Vec<R>,
 }
@@ -106,29 +101,24 @@ impl Network {
         parameters
     }
 
-    /// Loss and all gradients of all targets.
-    #[cfg(test)]
-    pub(super) fn pass<R: Real>(
-        &self,
-        parameters: &[R],
-        samples: &Samples<R>,
-        gates: &[Vec<R>],
-    ) -> Vec<TargetPass<R>> {
-        self.pass_for(Wanted::Both, parameters, samples, gates)
-    }
-
     /// Loss and what is wanted of all targets; `gates` are `[target, sample, (cause, lag)]`.
     pub(super) fn pass_for<R: Real>(
         &self,
-        wanted: Wanted,
+        wanted: Wanted<'_, R>,
         parameters: &[R],
         samples: &Samples<R>,
         gates: &[Vec<R>],
     ) -> Vec<TargetPass<R>> {
         let share = samples.observed_share();
         let n_cells = (samples.mask.len() as f64) * if share > 0.0 { share } else { 1.0 };
-        (parameters.par_chunks_exact(self.n_parameters).zip(gates).enumerate())
-            .map(|(target, (own, gates))| {
+        let Wanted { weight_grads, inputs } = wanted;
+        let grads: Vec<Option<&mut [R]>> = match weight_grads {
+            Some(grads) => grads.chunks_exact_mut(self.n_parameters).map(Some).collect(),
+            None => gates.iter().map(|_| None).collect(),
+        };
+        (parameters.par_chunks_exact(self.n_parameters).zip(gates).zip(grads).enumerate())
+            .map(|(target, ((own, gates), weight_grads))| {
+                let wanted = Wanted { weight_grads, inputs };
                 self.target_pass(own, samples, Target { target, gates, n_cells, wanted })
             })
             .collect()
@@ -163,12 +153,12 @@ impl Network {
         let scale = R::from_f64(2.0 / n_cells);
         let mut adjoint: Vec<R> =
             errors.iter().zip(mask).map(|(&error, &mask)| error * mask * scale).collect();
-        let mut grads = vec![R::ZERO; self.n_parameters];
+        let Wanted { mut weight_grads, inputs } = needed;
         for (idx, layer) in self.layers.iter().enumerate().rev() {
-            if needed != Wanted::Inputs {
-                layer.add_gradients(&mut grads, &outputs[idx], &adjoint);
+            if let Some(grads) = &mut weight_grads {
+                layer.add_gradients(grads, &outputs[idx], &adjoint);
             }
-            if idx == 0 && needed == Wanted::Weights {
+            if idx == 0 && !inputs {
                 adjoint.clear();
                 break;
             }
@@ -186,7 +176,7 @@ impl Network {
             }
             adjoint = before;
         }
-        TargetPass { loss, predictions, grads, grad_inputs: adjoint }
+        TargetPass { loss, predictions, grad_inputs: adjoint }
     }
 }
 

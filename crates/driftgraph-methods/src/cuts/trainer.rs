@@ -123,23 +123,24 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
     fn predict(&mut self, batch: &[usize], number: u64, chance: &dyn Chance) -> f64 {
         let samples = self.samples(batch);
         let draw = self.draw(number, Stage::Networks);
-        let gates = self.gates(batch.len(), |target, gates| {
-            chance.fill_uniform(Draw { target, ..draw }, gates);
+        let gates = self.gates(batch.len(), |target, noise, gates| {
+            chance.fill_uniform(Draw { target, ..draw }, noise);
             let likely: Vec<f64> =
                 self.theta_of(target).iter().map(|theta| theta.sigmoid()).collect();
-            for gates in gates.chunks_exact_mut(likely.len()) {
-                let pairs = gates.iter_mut().zip(&likely);
-                pairs.for_each(|(gate, p)| *gate = f64::from(u8::from(*gate < *p)));
+            let width = likely.len();
+            for (gates, noise) in gates.chunks_exact_mut(width).zip(noise.chunks_exact(width)) {
+                let pairs = gates.iter_mut().zip(likely.iter().zip(noise));
+                pairs.for_each(|(gate, (p, noise))| {
+                    *gate = if noise < p { R::ONE } else { R::ZERO };
+                });
             }
         });
         let parameters = &self.state.parameters;
-        let passes = self.network.pass_for(Wanted::Weights, parameters, &samples, &gates);
-        self.keep_predictions(batch, &passes);
         let decay = R::from_f64(self.settings.weight_decay);
-        let mut grads: Vec<R> = passes.iter().flat_map(|pass| pass.grads.iter().copied()).collect();
-        for (grad, &parameter) in grads.iter_mut().zip(&self.state.parameters) {
-            *grad += decay * parameter;
-        }
+        let mut grads: Vec<R> = parameters.iter().map(|&parameter| decay * parameter).collect();
+        let wanted = Wanted { weight_grads: Some(&mut grads), inputs: false };
+        let passes = self.network.pass_for(wanted, parameters, &samples, &gates);
+        self.keep_predictions(batch, &passes);
         let state = &mut self.state;
         Adam::default().step(state.rate, &grads, &mut state.adam, &mut state.parameters);
         passes.iter().map(|pass| pass.loss).sum()
@@ -150,25 +151,28 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         let samples = self.samples(batch);
         let draw = self.draw(number, Stage::Graph);
         let temperature = self.state.temperature;
-        let gates = self.gates(batch.len(), |target, gates| {
-            chance.fill_logistic(Draw { target, ..draw }, gates);
+        let gates = self.gates(batch.len(), |target, noise, gates| {
+            chance.fill_logistic(Draw { target, ..draw }, noise);
             let logits: Vec<f64> =
                 self.theta_of(target).iter().map(|&theta| self.settings.logits.of(theta)).collect();
             let inverse = 1.0 / temperature;
+            let width = logits.len();
             vectorised(
                 #[inline(always)]
                 || {
-                    for gates in gates.chunks_exact_mut(logits.len()) {
-                        let pairs = gates.iter_mut().zip(&logits);
-                        pairs.for_each(|(gate, logit)| {
-                            *gate = ((logit + *gate) * inverse).sigmoid();
+                    let rows = gates.chunks_exact_mut(width).zip(noise.chunks_exact(width));
+                    for (gates, noise) in rows {
+                        let pairs = gates.iter_mut().zip(logits.iter().zip(noise));
+                        pairs.for_each(|(gate, (logit, noise))| {
+                            *gate = R::from_f64((logit + noise) * inverse).sigmoid();
                         });
                     }
                 },
             );
         });
         let parameters = &self.state.parameters;
-        let passes = self.network.pass_for(Wanted::Inputs, parameters, &samples, &gates);
+        let wanted = Wanted { weight_grads: None, inputs: true };
+        let passes = self.network.pass_for(wanted, parameters, &samples, &gates);
         let d = self.table.n_variables;
         let penalty = self.settings.sparsity / (d * d) as f64;
         let grads = self.graph_gradient(&samples, &passes, &gates, penalty);
@@ -210,16 +214,24 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         &self.state.theta[target * width..(target + 1) * width]
     }
 
-    /// Gates of all targets, `[target, sample, (cause, lag)]`, each filled by `fill`.
-    fn gates(&self, n_samples: usize, fill: impl Fn(usize, &mut [f64]) + Sync) -> Vec<Vec<R>> {
+    /// Gates of all targets, `[target, sample, (cause, lag)]`, each filled by `fill`, which is lent as much room for noise.
+    fn gates(
+        &self,
+        n_samples: usize,
+        fill: impl Fn(usize, &mut [f64], &mut [R]) + Sync,
+    ) -> Vec<Vec<R>> {
         let d = self.table.n_variables;
+        let n_cells = n_samples * d * self.settings.lags;
         (0..d)
             .into_par_iter()
-            .map(|target| {
-                let mut gates = vec![0.0; n_samples * d * self.settings.lags];
-                fill(target, &mut gates);
-                gates.into_iter().map(R::from_f64).collect()
-            })
+            .map_init(
+                || vec![0.0; n_cells],
+                |noise, target| {
+                    let mut gates = vec![R::ZERO; n_cells];
+                    fill(target, noise, &mut gates);
+                    gates
+                },
+            )
             .collect()
     }
 

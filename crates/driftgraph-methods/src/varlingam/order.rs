@@ -112,7 +112,7 @@ impl Round {
     /// How much less the second variable tells of what the first leaves of it than the other way round.
     fn difference(&self, one: usize, other: usize) -> f64 {
         let (x, y) = (&self.standard[one], &self.standard[other]);
-        let correlation = x.iter().zip(y).map(|(a, b)| a * b).sum::<f64>() / x.len() as f64;
+        let correlation = product_sum(x, y) / x.len() as f64;
         let [x_rest, y_rest] =
             [(x, y), (y, x)].map(|(of, by)| entropy(of, Some(Removed { by, correlation })));
         (self.entropies[other] + x_rest) - (self.entropies[one] + y_rest)
@@ -159,11 +159,36 @@ fn entropy(values: &[f64], removed: Option<Removed<'_>>) -> f64 {
     let mut rest: Vec<f64> = values.iter().zip(by).map(|(x, y)| x - correlation * y).collect();
     // Both have mean 0, so the rest has; its deviation is computed rather than derived, against rounding.
     let n = rest.len() as f64;
-    let mean = rest.iter().sum::<f64>() / n;
-    let deviation = (rest.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt();
+    let mean = lane_sum(&rest) / n;
+    let deviation = (product_sum(&rest, &rest) / n - mean * mean).max(0.0).sqrt();
     let scale = if deviation > NEGLIGIBLE { 1.0 / deviation } else { 0.0 };
     rest.iter_mut().for_each(|value| *value *= scale);
     entropy_of(&rest)
+}
+
+/// Sums in lanes vectorise, and have one order on all machines.
+const LANES: usize = 8;
+/// Values whose exponentials are computed together.
+const BLOCK: usize = 256;
+
+fn lane_sum(values: &[f64]) -> f64 {
+    let (whole, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    for chunk in whole {
+        (0..LANES).for_each(|lane| lanes[lane] += chunk[lane]);
+    }
+    lanes.iter().sum::<f64>() + rest.iter().sum::<f64>()
+}
+
+fn product_sum(one: &[f64], other: &[f64]) -> f64 {
+    let ((ones, ones_rest), (others, others_rest)) =
+        (one.as_chunks::<LANES>(), other.as_chunks::<LANES>());
+    let mut lanes = [0.0; LANES];
+    for (one, other) in ones.iter().zip(others) {
+        (0..LANES).for_each(|lane| lanes[lane] += one[lane] * other[lane]);
+    }
+    let rest = ones_rest.iter().zip(others_rest).map(|(a, b)| a * b);
+    lanes.iter().sum::<f64>() + rest.sum::<f64>()
 }
 
 /// H(u) = (1 + ln 2π)/2 - k1 (mean ln cosh u - γ)² - k2 (mean u exp(-u²/2))².
@@ -171,33 +196,57 @@ fn entropy_of(values: &[f64]) -> f64 {
     const K1: f64 = 79.047;
     const K2: f64 = 7.4129;
     const GAMMA: f64 = 0.37457;
-    const LANES: usize = 8;
-    let (log_cosh, skew) = vectorised(
-        #[inline(always)]
-        || {
-            // Sums in lanes vectorise, and have one order on all machines.
-            let (mut log_cosh, mut skew) = ([0.0; LANES], [0.0; LANES]);
-            let (whole, rest) = values.as_chunks::<LANES>();
-            for chunk in whole {
-                for lane in 0..LANES {
-                    let size = Real::abs(chunk[lane]);
-                    log_cosh[lane] += size + Real::exp(-2.0 * size).ln_1p_unit();
-                    skew[lane] += chunk[lane] * Real::exp(-0.5 * size * size);
-                }
-            }
-            for (lane, value) in rest.iter().enumerate() {
-                let size = Real::abs(*value);
-                log_cosh[lane] += size + Real::exp(-2.0 * size).ln_1p_unit();
-                skew[lane] += value * Real::exp(-0.5 * size * size);
-            }
-            (log_cosh.iter().sum::<f64>(), skew.iter().sum::<f64>())
-        },
-    );
+    let (mut log_cosh, mut skew) = (0.0, 0.0);
+    for block in values.chunks(BLOCK) {
+        let sums = vectorised(
+            #[inline(always)]
+            || block_sums(block),
+        );
+        log_cosh += sums.sizes + sums.product.ln();
+        skew += sums.skew;
+    }
     let n = values.len() as f64;
     let log_cosh = log_cosh / n - std::f64::consts::LN_2;
     0.5 + 0.5 * (2.0 * std::f64::consts::PI).ln()
         - K1 * (log_cosh - GAMMA).powi(2)
         - K2 * (skew / n).powi(2)
+}
+
+/// Sums over a block of values.
+struct BlockSums {
+    /// Of |u|.
+    sizes: f64,
+    /// The product of 1 + exp(-2|u|): one logarithm for the whole block. Factors are at most 2, so it is at most 2^256.
+    product: f64,
+    /// Of u exp(-u²/2).
+    skew: f64,
+}
+
+#[expect(clippy::inline_always, reason = "called inside vectorised loops")]
+#[inline(always)]
+fn block_sums(block: &[f64]) -> BlockSums {
+    let mut values = [0.0; BLOCK];
+    values[..block.len()].copy_from_slice(block);
+    // Exponentials one by one into memory, then sums: a loop that did both would not vectorise.
+    let (mut tails, mut bells) = ([0.0; BLOCK], [0.0; BLOCK]);
+    for (tail, value) in tails.iter_mut().zip(&values) {
+        *tail = Real::exp(-2.0 * Real::abs(*value));
+    }
+    for (bell, value) in bells.iter_mut().zip(&values) {
+        *bell = value * Real::exp(-0.5 * value * value);
+    }
+    // Zeros behind the values add nothing to sums, but would double the product.
+    tails[block.len()..].fill(0.0);
+    let mut products = [1.0; LANES];
+    for tails in tails.as_chunks::<LANES>().0 {
+        (0..LANES).for_each(|lane| products[lane] *= 1.0 + tails[lane]);
+    }
+    let sizes = values.map(Real::abs);
+    BlockSums {
+        sizes: lane_sum(&sizes),
+        product: products.iter().product(),
+        skew: lane_sum(&bells),
+    }
 }
 
 #[cfg(test)]
