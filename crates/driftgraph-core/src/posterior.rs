@@ -8,6 +8,7 @@ pub mod encoder;
 pub mod layout;
 pub mod linear;
 pub mod plan;
+pub mod polynomial;
 pub mod simulated;
 pub mod smoother;
 pub mod workspace;

@@ -6,6 +6,7 @@ pub mod error;
 pub mod fit;
 pub mod linear;
 pub mod memory;
+pub mod polynomial;
 pub mod preset;
 pub mod progress;
 pub mod schedule;

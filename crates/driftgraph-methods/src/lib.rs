@@ -34,6 +34,7 @@ mod ode_mean;
 mod partial_correlation;
 mod pcmci;
 mod plan;
+mod polynomial;
 mod regression;
 mod regular;
 mod rhino;
@@ -62,6 +63,7 @@ pub static METHODS: &[&dyn Method] = &[
     &ridge::Ridge,
     &var::Var,
     &ode_mean::OdeMean,
+    &polynomial::Polynomial,
     &pcmci::Pcmci,
     &pcmci::PcmciPlus,
     &varlingam::VarLingam,

@@ -1,0 +1,432 @@
+//! One gap linearised around its path: how the row at its end depends on terms, noise and path.
+//!
+//! With midpoints m_k of K sub-steps of length h and A_k = ∂f/∂u there: e_k = z_{k+1} - z_k - h f(m_k) is what a
+//! sub-step leaves unexplained, R_k = (I - h A_k / 2)^-1 and T_k = 2 R_k - I carry a change through it, N_k carries e_k
+//! to the end of the gap. Then ρ = Σ N_k e_k has covariance P = Σ h N_k diag(q) N_k'. Matrices are kept transposed,
+//! row = source, since that is how the derivatives of the library come.
+
+use super::gaps::Gap;
+use super::library::Library;
+use crate::numeric::linalg::{cholesky, log_det_and_inverse};
+use crate::numeric::real::ln;
+
+/// Share of its own diagonal that is added to P, so that it can always be factored.
+const JITTER: f64 = 1e-6;
+
+/// What does not depend on the noise.
+#[derive(Debug, Clone)]
+pub struct Tangent {
+    /// φ_f(m_k), `[step, term]`.
+    pub values: Vec<f64>,
+    /// e_k, `[step, target]`.
+    pub residuals: Vec<f64>,
+    /// R_k', `[step, row, column]`.
+    carried: Vec<f64>,
+    /// N_k', `[step, row, column]`.
+    pub to_end: Vec<f64>,
+    /// ρ.
+    pub rho: Vec<f64>,
+}
+
+/// The law of ρ under one noise.
+#[derive(Debug, Clone)]
+pub struct Weighed {
+    /// L^-1 of P = L L'.
+    inverse_factor: Vec<f64>,
+    /// (L^-1 N_k)', `[step, row, column]`.
+    pub white: Vec<f64>,
+    /// N_k' P^-1 ρ, `[step, target]`.
+    pub pulls: Vec<f64>,
+    /// ρ' P^-1 ρ.
+    pub distance: f64,
+    /// log|P| / 2.
+    pub half_log_det: f64,
+}
+
+/// θ `[term, target]` of a library, as paths see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Drift<'a> {
+    /// The monomials.
+    pub library: &'a Library,
+    /// Their coefficients.
+    pub theta: &'a [f64],
+}
+
+impl Drift<'_> {
+    /// Adds `scale` f from the values of the monomials to `out`.
+    fn add(&self, values: &[f64], scale: f64, out: &mut [f64]) {
+        let n = self.library.n_variables();
+        for (value, theta) in values.iter().zip(self.theta.chunks_exact(n)) {
+            let weight = scale * value;
+            out.iter_mut().zip(theta).for_each(|(sum, theta)| *sum += weight * theta);
+        }
+    }
+
+    /// Σ_k e_k' diag(q)^-1 e_k / h of a path `[step + 1, variable]`; infinite where it is not a number.
+    pub fn cost(&self, gap: &Gap, path: &[f64], noise: &[f64]) -> f64 {
+        let n = self.library.n_variables();
+        let mut values = vec![0.0; self.library.n_terms()];
+        let mut midpoint = vec![0.0; n];
+        let mut residual = vec![0.0; n];
+        let mut sum = 0.0;
+        for step in 0..gap.n_steps {
+            self.residual(gap, path, step, &mut midpoint, &mut values, &mut residual);
+            let squares = residual.iter().zip(noise).map(|(residual, q)| residual * residual / q);
+            sum += squares.sum::<f64>();
+        }
+        let cost = sum / gap.step();
+        if cost.is_nan() { f64::INFINITY } else { cost }
+    }
+
+    fn residual(
+        &self,
+        gap: &Gap,
+        path: &[f64],
+        step: usize,
+        midpoint: &mut [f64],
+        values: &mut [f64],
+        residual: &mut [f64],
+    ) {
+        let n = midpoint.len();
+        let (here, next) = (&path[step * n..][..n], &path[(step + 1) * n..][..n]);
+        for idx in 0..n {
+            midpoint[idx] = 0.5 * (here[idx] + next[idx]);
+            residual[idx] = next[idx] - here[idx];
+        }
+        self.library.values_into(midpoint, values);
+        self.add(values, -gap.step(), residual);
+    }
+
+    /// The gap around a path; `None` where a step is so long that its equation has no solution.
+    pub fn tangent(&self, gap: &Gap, path: &[f64]) -> Option<Tangent> {
+        let (n, n_terms, n_steps) =
+            (self.library.n_variables(), self.library.n_terms(), gap.n_steps);
+        let mut values = vec![0.0; n_steps * n_terms];
+        let mut residuals = vec![0.0; n_steps * n];
+        let mut carried = Vec::with_capacity(n_steps * n * n);
+        let mut midpoint = vec![0.0; n];
+        let mut jacobian = vec![0.0; n * n];
+        for step in 0..n_steps {
+            let values = &mut values[step * n_terms..][..n_terms];
+            let residual = &mut residuals[step * n..][..n];
+            self.residual(gap, path, step, &mut midpoint, values, residual);
+            self.library.jacobian_into(values, self.theta, &mut jacobian);
+            jacobian.iter_mut().for_each(|entry| *entry *= -0.5 * gap.step());
+            jacobian.iter_mut().step_by(n + 1).for_each(|entry| *entry += 1.0);
+            carried.extend(log_det_and_inverse(&jacobian, n)?.1);
+        }
+        let mut to_end = vec![0.0; n_steps * n * n];
+        let mut onward = vec![0.0; n * n];
+        onward.iter_mut().step_by(n + 1).for_each(|entry| *entry = 1.0);
+        let mut rho = vec![0.0; n];
+        for step in (0..n_steps).rev() {
+            let own = &mut to_end[step * n * n..][..n * n];
+            multiply(own, &carried[step * n * n..][..n * n], &onward, n);
+            // M_k = M_{k+1} T_k = 2 N_k - M_{k+1}.
+            onward.iter_mut().zip(&*own).for_each(|(onward, own)| *onward = 2.0 * own - *onward);
+            add_weighted_rows(&mut rho, &residuals[step * n..][..n], own);
+        }
+        rho.iter().all(|value| value.is_finite()).then_some(())?;
+        Some(Tangent { values, residuals, carried, to_end, rho })
+    }
+}
+
+impl Tangent {
+    /// The law of ρ with noise of variance q per unit of time; `None` where P cannot be factored.
+    pub fn weighed(&self, gap: &Gap, noise: &[f64]) -> Option<Weighed> {
+        let n = noise.len();
+        let covariance = self.covariance(gap, noise);
+        let factor = cholesky(&covariance, n)?;
+        let half_log_det = factor.iter().step_by(n + 1).map(|pivot| ln(*pivot)).sum();
+        let inverse_factor = inverse_of_lower(&factor, n);
+        let mut transposed = vec![0.0; n * n];
+        for row in 0..n {
+            (0..=row).for_each(|col| transposed[col * n + row] = inverse_factor[row * n + col]);
+        }
+        let mut white = vec![0.0; self.to_end.len()];
+        for (white, to_end) in white.chunks_exact_mut(n * n).zip(self.to_end.chunks_exact(n * n)) {
+            multiply(white, to_end, &transposed, n);
+        }
+        let mut white_rho = vec![0.0; n];
+        add_weighted_rows(&mut white_rho, &self.rho, &transposed);
+        let distance = white_rho.iter().map(|value| value * value).sum();
+        let pulls = white.chunks_exact(n).map(|row| dot(row, &white_rho)).collect();
+        Some(Weighed { inverse_factor, white, pulls, distance, half_log_det })
+    }
+
+    /// P with its jitter.
+    fn covariance(&self, gap: &Gap, noise: &[f64]) -> Vec<f64> {
+        let n = noise.len();
+        let mut covariance = vec![0.0; n * n];
+        for to_end in self.to_end.chunks_exact(n * n) {
+            for (row, q) in to_end.chunks_exact(n).zip(noise) {
+                for (idx, value) in row.iter().enumerate() {
+                    let weight = gap.step() * q * value;
+                    let sums = &mut covariance[idx * n..][..n];
+                    sums.iter_mut().zip(row).for_each(|(sum, other)| *sum += weight * other);
+                }
+            }
+        }
+        covariance.iter_mut().step_by(n + 1).for_each(|entry| *entry *= 1.0 + JITTER);
+        covariance
+    }
+
+    /// log|P| / 2 alone.
+    pub fn half_log_det(&self, gap: &Gap, noise: &[f64]) -> Option<f64> {
+        let factor = cholesky(&self.covariance(gap, noise), noise.len())?;
+        Some(factor.iter().step_by(noise.len() + 1).map(|pivot| ln(*pivot)).sum())
+    }
+
+    /// Adds the gradient of log|P| / 2 by θ, `[term, target]`, the path as it is.
+    pub fn add_log_det_gradient(
+        &self,
+        gap: &Gap,
+        noise: &[f64],
+        weighed: &Weighed,
+        library: &Library,
+        gradient: &mut [f64],
+    ) {
+        let (n, n_terms) = (noise.len(), library.n_terms());
+        let size = n * n;
+        // S_k' = cov(end of the gap, state before step k), from S_0 = 0.
+        let mut before = vec![0.0; size];
+        let mut after = vec![0.0; size];
+        let mut left = vec![0.0; size];
+        let mut product = vec![0.0; size];
+        let mut by_jacobian = vec![0.0; size];
+        for step in 0..gap.n_steps {
+            let carried = &self.carried[step * size..][..size];
+            let to_end = &self.to_end[step * size..][..size];
+            // S_{k+1} = T_k S_k + h R_k diag(q) N_k', with T_k = 2 R_k - I, all transposed.
+            for row in 0..n {
+                for col in 0..n {
+                    left[row * n + col] = 2.0 * before[row * n + col]
+                        + gap.step() * noise[col] * to_end[col * n + row];
+                }
+            }
+            multiply(&mut after, &left, carried, n);
+            for idx in 0..size {
+                after[idx] -= before[idx];
+                before[idx] = 0.5 * (before[idx] + after[idx]);
+            }
+            // V_k = (S_k + S_{k+1}) / 2 P^-1 N_k is the derivative by A_k'.
+            multiply(&mut left, &weighed.white[step * size..][..size], &weighed.inverse_factor, n);
+            multiply(&mut product, &left, &before, n);
+            for row in 0..n {
+                (0..n).for_each(|col| by_jacobian[col * n + row] = product[row * n + col]);
+            }
+            let values = &self.values[step * n_terms..][..n_terms];
+            library.add_pulled_back(values, &by_jacobian, gap.step(), gradient);
+            std::mem::swap(&mut before, &mut after);
+        }
+    }
+
+    /// The change of the path that makes it most probable when θ changes by `change`, `[step + 1, variable]`; its ends stay.
+    pub fn path_change(
+        &self,
+        gap: &Gap,
+        noise: &[f64],
+        weighed: &Weighed,
+        change: Option<Drift<'_>>,
+    ) -> Vec<f64> {
+        let n = noise.len();
+        let mut sources: Vec<f64> = self.residuals.iter().map(|residual| -residual).collect();
+        let mut pulls = weighed.pulls.clone();
+        if let Some(change) = change {
+            let n_terms = change.library.n_terms();
+            let mut rest = self.rho.clone();
+            let mut moved = vec![0.0; n];
+            for step in 0..gap.n_steps {
+                moved.fill(0.0);
+                change.add(&self.values[step * n_terms..][..n_terms], gap.step(), &mut moved);
+                sources[step * n..][..n].iter_mut().zip(&moved).for_each(|(sum, own)| *sum += own);
+                moved.iter_mut().for_each(|value| *value = -*value);
+                add_weighted_rows(&mut rest, &moved, &self.to_end[step * n * n..][..n * n]);
+            }
+            let white: Vec<f64> =
+                weighed.inverse_factor.chunks_exact(n).map(|row| dot(row, &rest)).collect();
+            pulls = weighed.white.chunks_exact(n).map(|row| dot(row, &white)).collect();
+        }
+        let mut path = vec![0.0; (gap.n_steps + 1) * n];
+        let mut source = vec![0.0; n];
+        // The last state is known.
+        for step in 0..gap.n_steps - 1 {
+            let (done, next) = path.split_at_mut((step + 1) * n);
+            let here = &done[step * n..];
+            for idx in 0..n {
+                let at = step * n + idx;
+                source[idx] = sources[at] + gap.step() * noise[idx] * pulls[at] + 2.0 * here[idx];
+            }
+            add_weighted_rows(next, &source, &self.carried[step * n * n..][..n * n]);
+            next.iter_mut().zip(here).for_each(|(next, here)| *next -= here);
+        }
+        path
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// `sums[..n] += weights' rows`.
+fn add_weighted_rows(sums: &mut [f64], weights: &[f64], rows: &[f64]) {
+    for (weight, row) in weights.iter().zip(rows.chunks_exact(weights.len())) {
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
+    }
+}
+
+/// `out = a b` for small square matrices: below some 16 rows loops are faster than a blocked product.
+fn multiply(out: &mut [f64], a: &[f64], b: &[f64], n: usize) {
+    out.fill(0.0);
+    for (out, a) in out.chunks_exact_mut(n).zip(a.chunks_exact(n)) {
+        add_weighted_rows(out, a, b);
+    }
+}
+
+/// The inverse of a lower triangular matrix.
+fn inverse_of_lower(factor: &[f64], n: usize) -> Vec<f64> {
+    let mut inverse = vec![0.0; n * n];
+    for row in 0..n {
+        let (done, rest) = inverse.split_at_mut(row * n);
+        let own = &mut rest[..n];
+        own[row] = 1.0;
+        for (col, earlier) in done.chunks_exact(n).enumerate() {
+            let weight = factor[row * n + col];
+            own.iter_mut().zip(earlier).for_each(|(own, earlier)| *own -= weight * earlier);
+        }
+        own.iter_mut().for_each(|value| *value /= factor[row * (n + 1)]);
+    }
+    inverse
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers between -1 and 1 without a pattern.
+    fn numbers(count: usize, seed: usize) -> Vec<f64> {
+        let number = |idx: usize| ((idx * idx * 7919 + 131 * idx + 17 * seed) % 1009) as f64;
+        (1..=count).map(|idx| number(idx) / 504.5 - 1.0).collect()
+    }
+
+    struct Case {
+        library: Library,
+        gap: Gap,
+        theta: Vec<f64>,
+        path: Vec<f64>,
+        noise: Vec<f64>,
+    }
+
+    fn case() -> Case {
+        let library = Library::new(3, 2);
+        let path: Vec<f64> = numbers(15, 3);
+        let gap = Gap {
+            before: path[..3].to_vec(),
+            after: path[12..].to_vec(),
+            duration: 0.4,
+            n_steps: 4,
+        };
+        let theta = numbers(30, 1).iter().map(|value| 0.4 * value).collect();
+        Case { library, gap, theta, path, noise: vec![0.5, 1.2, 0.8] }
+    }
+
+    impl Case {
+        fn tangent(&self, theta: &[f64]) -> Tangent {
+            let drift = Drift { library: &self.library, theta };
+            drift.tangent(&self.gap, &self.path).unwrap()
+        }
+    }
+
+    #[test]
+    fn the_gradient_of_the_log_determinant_is_that_of_differences() {
+        let case = case();
+        let tangent = case.tangent(&case.theta);
+        let weighed = tangent.weighed(&case.gap, &case.noise).unwrap();
+        let mut gradient = vec![0.0; case.theta.len()];
+        tangent.add_log_det_gradient(
+            &case.gap,
+            &case.noise,
+            &weighed,
+            &case.library,
+            &mut gradient,
+        );
+        let step = 1e-5;
+        for idx in 0..case.theta.len() {
+            let at = |change: f64| {
+                let mut theta = case.theta.clone();
+                theta[idx] += change;
+                case.tangent(&theta).half_log_det(&case.gap, &case.noise).unwrap()
+            };
+            let slope = (at(step) - at(-step)) / (2.0 * step);
+            // Rounding 1e-15 over the step; the jitter of the diagonal is left out of the gradient: 1e-6 of it.
+            assert!((gradient[idx] - slope).abs() < 1e-6, "{idx}: {} and {slope}", gradient[idx]);
+        }
+        assert!(gradient.iter().any(|value| value.abs() > 0.01));
+    }
+
+    #[test]
+    fn the_end_of_a_gap_moves_with_the_terms_as_the_linearisation_says() {
+        // ρ changes by -J dθ with J_{i,(j,f)} = Σ_k h N_k[i,j] φ_f(m_k) where the derivative of N_k meets residuals of zero.
+        let mut case = case();
+        let drift = Drift { library: &case.library, theta: &case.theta };
+        let mut path = case.path[..3].to_vec();
+        // A path without residuals, by fixed-point iterations of the midpoint rule.
+        for step in 0..4 {
+            let here = path[step * 3..].to_vec();
+            path.extend(here.clone());
+            for _ in 0..60 {
+                let mut residual = [0.0; 3];
+                drift.residual(
+                    &case.gap,
+                    &path,
+                    step,
+                    &mut [0.0; 3],
+                    &mut [0.0; 10],
+                    &mut residual,
+                );
+                (0..3).for_each(|idx| path[(step + 1) * 3 + idx] -= residual[idx]);
+            }
+        }
+        case.path = path;
+        let tangent = case.tangent(&case.theta);
+        for (term, target) in [(0, 0), (2, 1), (5, 2), (9, 0)] {
+            let mut theta = case.theta.clone();
+            theta[term * 3 + target] += 1e-6;
+            let moved = case.tangent(&theta);
+            for row in 0..3 {
+                let slope: f64 = (0..4)
+                    .map(|step| {
+                        0.1 * tangent.to_end[(step * 3 + target) * 3 + row]
+                            * tangent.values[step * 10 + term]
+                    })
+                    .sum();
+                // Second order in a step of 1e-6, over that step.
+                assert!(((tangent.rho[row] - moved.rho[row]) / 1e-6 - slope).abs() < 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_step_lowers_the_cost_to_what_the_ends_leave() {
+        // At the optimum of the path, Σ e' q^-1 e / h is ρ' P^-1 ρ: what no path between these ends can avoid.
+        let case = case();
+        let drift = Drift { library: &case.library, theta: &case.theta };
+        let mut path = case.path.clone();
+        for _ in 0..30 {
+            let tangent = drift.tangent(&case.gap, &path).unwrap();
+            let weighed = tangent.weighed(&case.gap, &case.noise).unwrap();
+            let change = tangent.path_change(&case.gap, &case.noise, &weighed, None);
+            path.iter_mut().zip(&change).for_each(|(value, change)| *value += change);
+        }
+        let distance = drift
+            .tangent(&case.gap, &path)
+            .unwrap()
+            .weighed(&case.gap, &case.noise)
+            .unwrap()
+            .distance;
+        let cost = drift.cost(&case.gap, &path, &case.noise);
+        // The jitter: 1e-6 of the distance.
+        assert!((cost - distance).abs() < 1e-5 * cost, "{cost} and {distance}");
+        assert!(cost < drift.cost(&case.gap, &case.path, &case.noise));
+    }
+}

@@ -1,0 +1,122 @@
+//! Polynomial drift from coarse rows: known systems are found, and what an SDE leaves as it is stays as it is.
+
+use driftgraph_core::train::polynomial::{PolynomialFit, PolynomialSettings, fit_polynomial};
+use driftgraph_core::{SeriesSet, SignatureGraph};
+use driftgraph_systems::generate::generate;
+use driftgraph_systems::recipe::Recipe;
+use driftgraph_systems::registry;
+
+const SETTINGS: PolynomialSettings =
+    PolynomialSettings { degree: 2, sub_step: 0.17, largest_gap: 1.3 };
+
+struct Known {
+    data: SeriesSet,
+    truth: SignatureGraph,
+}
+
+fn known(system: &str, n_variables: f64, gap: f64, seed: u64) -> Known {
+    let system = registry::build(system, &[("variables", n_variables)], seed).unwrap();
+    let usual = Recipe::usual(system.as_ref(), seed);
+    let time_range = (0.0, 49.0 * gap);
+    let recipe = Recipe { n_series: 5, n_points: 50, time_range, step_size: 0.005, ..usual };
+    let data = generate(system.as_ref(), &recipe).unwrap().data;
+    Known { data, truth: system.true_graph() }
+}
+
+fn found(data: &SeriesSet, settings: &PolynomialSettings) -> PolynomialFit {
+    fit_polynomial(data, settings, &|| true).unwrap()
+}
+
+fn assert_exact(gap: f64) {
+    let Known { data, truth } = known("lorenz96", 6.0, gap, 100);
+    let fit = found(&data, &SETTINGS);
+    assert_eq!(fit.degree, 2, "{:?}", fit.over_linear);
+    for source in 0..6 {
+        for target in 0..6 {
+            let log_odds = fit.log_odds[source * 6 + target];
+            assert_eq!(
+                log_odds > 0.0,
+                truth.has_edge(source, target),
+                "{source} -> {target}: {log_odds}"
+            );
+        }
+    }
+}
+
+#[test]
+fn lorenz_with_six_variables_is_found_exactly_at_a_gap_of_a_quarter() {
+    assert_exact(0.25);
+}
+
+#[test]
+fn lorenz_with_six_variables_is_found_exactly_at_a_gap_of_a_half() {
+    assert_exact(0.5);
+}
+
+#[test]
+fn equations_of_lorenz_are_in_the_users_units() {
+    // dx_j/dt = (x_{j+1} - x_{j-2}) x_{j-1} - x_j + 10, from rows a tenth of a unit of time apart.
+    let Known { data, .. } = known("lorenz96", 6.0, 0.1, 101);
+    let fit = found(&data, &SETTINGS);
+    for equation in &fit.equations {
+        let at = |offset: usize| (equation.target + offset) % 6;
+        let product = |a: usize, b: usize| vec![a.min(b), a.max(b)];
+        let wanted = [
+            (vec![], 10.0),
+            (vec![at(0)], -1.0),
+            (product(at(1), at(5)), 1.0),
+            (product(at(4), at(5)), -1.0),
+        ];
+        for (factors, value) in wanted {
+            let term = equation.terms.iter().find(|term| term.factors == factors);
+            let term = term.unwrap_or_else(|| panic!("{factors:?} is missing: {equation:?}"));
+            // Noise of 0.5 over 25 units of time: about 0.1 of the rate of decay, and less of the products.
+            assert!((term.coefficient / value - 1.0).abs() < 0.35, "{factors:?}: {term:?}");
+            assert!(term.interval[0] < term.coefficient && term.coefficient < term.interval[1]);
+        }
+        assert!(equation.terms.len() <= 6, "{equation:?}");
+    }
+}
+
+#[test]
+fn a_linear_system_keeps_linear_terms_and_its_rates() {
+    let Known { data, .. } = known("linear", 4.0, 0.5, 102);
+    let fit = found(&data, &SETTINGS);
+    assert_eq!(fit.degree, 1, "{:?}", fit.over_linear);
+    assert!(fit.over_linear.is_some_and(|nats| nats < 0.0));
+    let whole = found(&data, &PolynomialSettings { degree: 1, ..SETTINGS });
+    assert_eq!(whole.log_odds, fit.log_odds);
+}
+
+#[test]
+fn half_the_sub_step_changes_little() {
+    let Known { data, .. } = known("lorenz96", 5.0, 0.2, 103);
+    let coarse = found(&data, &SETTINGS);
+    let fine = found(&data, &PolynomialSettings { sub_step: 0.085, ..SETTINGS });
+    for (a, b) in coarse.effects.iter().zip(&fine.effects) {
+        let (a, b) = (a.unwrap(), b.unwrap());
+        // The error of the midpoint rule is of second order: 0.17² of effects of about 10 per unit of time.
+        assert!((a.strength - b.strength).abs() < 0.3, "{a:?} and {b:?}");
+    }
+}
+
+#[test]
+fn the_unit_of_time_and_of_a_variable_changes_nothing_but_units() {
+    let Known { data, .. } = known("lorenz96", 4.0, 0.2, 104);
+    let fit = found(&data, &SETTINGS);
+    let series = data.series().iter().map(|one| {
+        let times = one.times().iter().map(|time| time * 8.0).collect();
+        let values = one.values().iter().map(|value| value * 4.0 + 64.0).collect();
+        driftgraph_core::ObservedSeries::new(one.name(), 4, times, values).unwrap()
+    });
+    let other = SeriesSet::new(data.variables().to_vec(), series.collect()).unwrap();
+    let other = found(&other, &SETTINGS);
+    for (a, b) in fit.log_odds.iter().zip(&other.log_odds) {
+        // Rounding of standardised values, through some tens of rounds of descent that end by a tolerance.
+        assert!((a - b).abs() < 1e-3 * (1.0 + a.abs()), "{a} and {b}");
+    }
+    for (a, b) in fit.effects.iter().zip(&other.effects) {
+        let (a, b) = (a.unwrap(), b.unwrap());
+        assert!((a.effect / 8.0 - b.effect).abs() < 1e-4, "{a:?} and {b:?}");
+    }
+}
