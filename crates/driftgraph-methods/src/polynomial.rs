@@ -66,16 +66,17 @@ impl Method for Polynomial {
             )));
         }
         let goes_on = || !task.progress.is_interrupted();
-        let fit = fit_polynomial(task.data, &settings.of_core(), &goes_on).map_err(|error| {
-            match error {
-                PolynomialError::Stopped => MethodError::Stopped,
-                PolynomialError::Data(error) => MethodError::Data(error),
-                PolynomialError::TooFewGaps { found, needed } => {
-                    MethodError::TooFewSteps { found, needed }
-                }
-                other => unusable(other.to_string()),
-            }
-        })?;
+        let fit =
+            fit_polynomial(task.data, &settings.of_core(), &goes_on).map_err(
+                |error| match error {
+                    PolynomialError::Stopped => MethodError::Stopped,
+                    PolynomialError::Data(error) => MethodError::Data(error),
+                    PolynomialError::TooFewGaps { found, needed } => {
+                        MethodError::TooFewSteps { found, needed }
+                    }
+                    other => unusable(other.to_string()),
+                },
+            )?;
         let mut learned = Learned::edges(edges(&fit, n));
         learned.remarks = remarks(&fit);
         learned.training =
@@ -91,7 +92,7 @@ fn unusable(reason: String) -> MethodError {
 /// What was asked for, as files have it.
 #[derive(Debug, Clone, Copy, serde::Deserialize)]
 struct Settings {
-    degree: f64,
+    degree: usize,
     sub_step: f64,
     largest_gap: f64,
 }
@@ -99,7 +100,7 @@ struct Settings {
 impl Settings {
     fn of_core(self) -> PolynomialSettings {
         let Self { degree, sub_step, largest_gap } = self;
-        PolynomialSettings { degree: degree as usize, sub_step, largest_gap }
+        PolynomialSettings { degree, sub_step, largest_gap }
     }
 }
 
