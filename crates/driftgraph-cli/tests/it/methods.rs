@@ -90,11 +90,12 @@ fn compare_puts_methods_beside_each_other_and_goes_on_where_it_was() {
 #[test]
 fn compare_tells_what_each_method_did_with_holes() {
     let sandbox = Sandbox::new();
-    let mut table = "time,a,b\n".to_owned();
-    for row in 0..30 {
-        let b = if row == 7 { String::new() } else { format!("{}", (row * 5) % 11) };
-        table += &format!("{row},{},{b}\n", (row * 7) % 13);
-    }
+    let row = |row: usize| {
+        let b = if row == 7 { String::new() } else { (row * 5 % 11).to_string() };
+        format!("{row},{},{b}\n", row * 7 % 13)
+    };
+    let table: String = (0..30).map(row).collect();
+    let table = format!("time,a,b\n{table}");
     sandbox.write("holes.csv", &table);
     let line = "compare holes.csv --methods ridge,var --out compared";
     let told = sandbox.stdout(line);

@@ -351,10 +351,9 @@ fn every_real_table_is_read_and_fitted_as_found_with_at_most_one_flag() {
 #[test]
 fn a_date_in_two_columns_is_not_offered_as_a_series() {
     let sandbox = Sandbox::new();
-    let mut table = "year,quarter,a\n".to_owned();
-    for row in 0..16 {
-        table += &format!("{},{},{}\n", 1959 + row / 4, row % 4 + 1, row * row % 7);
-    }
+    let row = |row: usize| format!("{},{},{}\n", 1959 + row / 4, row % 4 + 1, row * row % 7);
+    let table: String = (0..16).map(row).collect();
+    let table = format!("year,quarter,a\n{table}");
     sandbox.write("quarters.csv", &table);
     let told = sandbox.run("check quarters.csv");
     assert!(told.contains("`quarter` seems to be the rest of the date"), "{told}");

@@ -168,16 +168,13 @@ impl<'a> Descent<'a> {
         let mut fall = 0.0;
         let proposal = self.better_theta(&curvature, &pull);
         let proposal = proposal.and_then(|theta| self.proposal(theta, &linearised));
-        match proposal.filter(|proposal| proposal.objective < before) {
-            Some(better) => {
-                fall = before - better.objective;
-                (self.theta, self.paths) = (better.theta, better.paths);
-                self.damping = (self.damping / 2.5).max(DAMPING[0]);
-            }
-            None => {
-                self.damping = (self.damping * 4.0).min(DAMPING[1]);
-                self.paths = self.settled(&self.theta, self.paths.clone(), 1);
-            }
+        if let Some(better) = proposal.filter(|proposal| proposal.objective < before) {
+            fall = before - better.objective;
+            (self.theta, self.paths) = (better.theta, better.paths);
+            self.damping = (self.damping / 2.5).max(DAMPING[0]);
+        } else {
+            self.damping = (self.damping * 4.0).min(DAMPING[1]);
+            self.paths = self.settled(&self.theta, self.paths.clone(), 1);
         }
         let changes = noise.iter().zip(&self.noise).map(|(new, old)| ln(new / old).abs());
         let is_still = changes.fold(0.0, f64::max) < STILL_NOISE;
