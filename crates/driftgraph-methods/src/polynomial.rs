@@ -39,6 +39,10 @@ impl Method for Polynomial {
         SETTINGS.to_vec()
     }
 
+    fn is_fast(&self) -> bool {
+        false
+    }
+
     fn takes(&self) -> Takes {
         Takes {
             irregular_times: Handling::Instead(
