@@ -79,13 +79,46 @@ fn equations_of_lorenz_are_in_the_users_units() {
 }
 
 #[test]
-fn a_linear_system_keeps_linear_terms_and_its_rates() {
+fn a_linear_system_keeps_linear_terms() {
     let Known { data, .. } = known("linear", 4.0, 0.5, 102);
     let fit = found(&data, &SETTINGS);
     assert_eq!(fit.degree, 1, "{:?}", fit.over_linear);
     assert!(fit.over_linear.is_some_and(|nats| nats < 0.0));
     let whole = found(&data, &PolynomialSettings { degree: 1, ..SETTINGS });
     assert_eq!(whole.log_odds, fit.log_odds);
+}
+
+#[test]
+fn rows_half_a_decay_time_apart_give_its_rate() {
+    // dx = -x / 2 dt + dw, in its exact law over gaps of 1: decay exp(-1/2), variance 1 - exp(-1).
+    const RATE: f64 = 0.5;
+    let (decay, spread) = ((-RATE).exp(), (1.0 - (-2.0 * RATE).exp()).sqrt());
+    let mut state = 7_u64;
+    let mut uniform = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    // Twelve uniform numbers have the variance of a normal one.
+    let mut normal = || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+    let series = (0..10).map(|number| {
+        let mut x = [normal(), normal()];
+        let rows = (0..100).flat_map(|_| {
+            x = x.map(|x| decay * x + spread * normal());
+            x
+        });
+        let values: Vec<f64> = rows.collect();
+        let times = (0..100).map(f64::from).collect();
+        driftgraph_core::ObservedSeries::new(format!("s{number}"), 2, times, values).unwrap()
+    });
+    let data = SeriesSet::new(vec!["a".into(), "b".into()], series.collect()).unwrap();
+    let fit = found(&data, &SETTINGS);
+    for variable in 0..2 {
+        let rate = fit.effects[variable * 3].unwrap().effect;
+        // A thousand steps tell the rate to 0.04; without the gradient of the log-determinant it would be near 0.
+        assert!((rate + RATE).abs() < 0.15, "{rate}");
+        assert!(fit.log_odds[variable * 3] > 10.0 && fit.log_odds[1 + variable] < 0.0);
+    }
 }
 
 #[test]
