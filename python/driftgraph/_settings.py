@@ -39,6 +39,7 @@ SETTINGS: tuple[str, ...] = (
     "temperature",
     "diffusion_floor",
     "restarts",
+    "stability",
     "density",
     "instantaneous",
     "instant_density",
@@ -140,6 +141,9 @@ class ScotchSettings:
     restarts : int, default 2
         Simulated: times that a training which explodes early and stays stuck begins again with another
         seed. At least 0 and at most 100.
+    stability : int, default none
+        Bridge: bootstrap samples of the data that are fitted besides, to say which edges others would show
+        too. At least 2 and at most 100000.
     density : str | dict[str, Any], default per-source
         Bridge: prior of the lagged graph: which edges share a learned density. One of per-source, per-
         target, common, or a table of kind with positive alpha and beta, or of kind fixed with a sparsity.
@@ -239,6 +243,7 @@ class ScotchSettings:
         temperature: float | None = None,
         diffusion_floor: float | None = None,
         restarts: int | None = None,
+        stability: int | None = None,
         density: str | dict[str, Any] | None = None,
         instantaneous: bool | None = None,
         instant_density: str | dict[str, Any] | None = None,
@@ -299,6 +304,7 @@ class ScotchSettings:
         self.temperature = temperature
         self.diffusion_floor = diffusion_floor
         self.restarts = restarts
+        self.stability = stability
         self.density = density
         self.instantaneous = instantaneous
         self.instant_density = instant_density

@@ -20,7 +20,7 @@ BRIDGE_TYPES = {
     "batch_numbers": "int", "schedule_steps": "int", "elbo_tolerance": "float", "edge_tolerance": "float",
     "min_scale": "float", "patience": "int", "density": "str | dict[str, Any]",
     "instant_density": "str | dict[str, Any]", "nets": "dict[str, float]", "estimator": "str | dict[str, Any]",
-    "rates": "dict[str, float]", "noise_scale": "float | str",
+    "rates": "dict[str, float]", "noise_scale": "float | str", "stability": "int",
 }  # fmt: skip
 WHOLE = {"steps", "batch_size", "warmup_steps", "kl_warmup_steps", "patience", "embedding_size", "node_width",
          "hidden_size", "posterior_layers", "context_size", "restarts"}  # fmt: skip

@@ -84,6 +84,11 @@ impl Shown {
             Part::Candidate { name, fold, n_folds } => {
                 format!("trying {name}, part {} of {n_folds} held out", fold + 1)
             }
+            // Samples are many and alike: elsewhere than in a bar they are told once.
+            Part::Sample { number, n_samples } if !self.bar.is_hidden() => {
+                format!("bootstrap sample {} of {n_samples}", number + 1)
+            }
+            Part::Sample { n_samples, .. } => format!("fitting {n_samples} bootstrap samples"),
             Part::Member { n_members: 1, .. } => "fitting".to_owned(),
             Part::Member { number, n_members } => {
                 format!("final fit {} of {n_members}", number + 1)

@@ -8,7 +8,7 @@ use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::train::bridge::{Adequacy, NoiseScale, StopReason};
 use driftgraph_core::train::fit::FitCounters;
 use driftgraph_core::train::progress::Step;
-use driftgraph_core::train::select::Selection;
+use driftgraph_core::train::select::{Selection, Stability};
 use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_core::{ElboTerms, Preparation, SignatureGraph, Transform};
 use serde::{Deserialize, Serialize};
@@ -141,12 +141,28 @@ pub struct TrainingRecord {
     /// What the innovations of the fit still contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adequacy: Option<Adequacy>,
+    /// How often bootstrap samples keep each edge, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stability: Option<Stability>,
     /// Why the graph is not to be believed as it stands, and what to do; nothing where it may be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
     /// A sentence for each variable whose edges were not learned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+}
+
+impl TrainingRecord {
+    /// Says of each edge how often bootstrap samples keep it, where there were any.
+    pub fn complete_edges(&self, edges: &mut [LearnedEdge]) {
+        let Some(stability) = &self.stability else { return };
+        let n = stability.shares.len().isqrt();
+        for edge in edges {
+            // A record from outside may have any number of shares.
+            let inside = edge.source.max(edge.target) < n;
+            edge.stability = inside.then(|| stability.shares[edge.source * n + edge.target]);
+        }
+    }
 }
 
 /// How far a training came that counts its own steps.

@@ -231,7 +231,11 @@ impl Run {
     /// All ordered pairs of variables, the best supported first.
     pub fn edges(&self) -> Vec<LearnedEdge> {
         match &self.learned {
-            LearnedRun::Model(model) => model.edges(),
+            LearnedRun::Model(model) => {
+                let mut edges = model.edges();
+                self.record.training.complete_edges(&mut edges);
+                edges
+            }
             LearnedRun::Edges(edges) => edges.clone(),
         }
     }

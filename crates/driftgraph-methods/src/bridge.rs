@@ -7,7 +7,8 @@ use driftgraph_core::train::bridge::memory::{BridgeShape, predicted_bytes};
 use driftgraph_core::train::bridge::{BRIDGE_SETTINGS, BridgeFit, BridgeSettings};
 use driftgraph_core::train::progress::{Kept, Progress};
 use driftgraph_core::train::select::{
-    EnsembleFit, HeldOutUnit, SelectSettings, Selection, Task, fit_ensemble, select,
+    EnsembleFit, HeldOutUnit, SelectSettings, Selection, Stability, Task, fit_ensemble, select,
+    stability,
 };
 use driftgraph_core::train::settings::{KnownEdge, Range, Setting};
 use driftgraph_core::{InnovationLaw, SeriesSet, Uninformative};
@@ -101,9 +102,10 @@ impl Method for Bridge {
 
 /// How a fit is run, beside the settings of a single one.
 #[rustfmt::skip]
-const RUNNING: [Setting; 3] = [
+const RUNNING: [Setting; 4] = [
     row("select", "auto", Range::Choice(&["auto", "none"]), "choose instantaneous effects and neural drift on held-out series, or take what is said"),
     row("ensemble", "3", Range::Number { min: 1.0, max: 1e4, above: false }, "fits with different seeds that are averaged"),
+    row("stability", "none", Range::Number { min: 2.0, max: 1e5, above: false }, "bootstrap samples of the data that are fitted besides, to say which edges others would show too"),
     row("no_self_loops", "false", Range::YesNo, "forbid edges from a variable to itself"),
 ];
 
@@ -116,6 +118,8 @@ struct BridgePlan {
     /// What is known of single edges.
     edges: Vec<KnownEdge>,
     no_self_loops: bool,
+    /// Number of bootstrap samples, where they are asked for.
+    stability: Option<usize>,
 }
 
 impl BridgePlan {
@@ -149,12 +153,14 @@ impl BridgePlan {
         if let Some(ensemble) = take("ensemble") {
             settings.ensemble = from_value(ensemble, "`ensemble`")?;
         }
+        let stability =
+            take("stability").map(|value| from_value(value, "`stability`")).transpose()?;
         let select =
             take("select").map_or(Ok(Select::Auto), |value| from_value(value, "`select`"))?;
         settings.base = base_settings(given)?;
         settings.base.clone().check()?;
         let select = select == Select::Auto;
-        Ok(Self { select, settings, edges: asked.edges.clone(), no_self_loops })
+        Ok(Self { select, settings, edges: asked.edges.clone(), no_self_loops, stability })
     }
 
     /// All settings in effect, in the words of the table.
@@ -166,6 +172,7 @@ impl BridgePlan {
         settings.insert("select".to_owned(), if self.select { "auto" } else { "none" }.into());
         settings.insert("ensemble".to_owned(), self.settings.ensemble.into());
         settings.insert("no_self_loops".to_owned(), self.no_self_loops.into());
+        settings.insert("stability".to_owned(), self.stability.into());
         settings
     }
 
@@ -208,7 +215,14 @@ impl BridgePlan {
             remarks.push(remark.to_owned());
         }
         let mut training = training_record(&ensemble, selection, left_out);
-        let edges = model.edges();
+        training.stability = self.stability(task, &settings, progress)?;
+        if self.stability.is_some() && training.stability.is_none() {
+            let remark =
+                "warning: there was no time for the bootstrap samples: edges have no stability";
+            remarks.push(remark.to_owned());
+        }
+        let mut edges = model.edges();
+        training.complete_edges(&mut edges);
         training.doubts = doubts(ensemble.adequacy(), &edges, data.n_variables());
         let aloud = training.doubts.iter();
         remarks.extend(aloud.map(|doubt| format!("warning: not to be taken at its word: {doubt}")));
@@ -221,6 +235,17 @@ impl BridgePlan {
             divergence,
             ..Learned::edges(edges)
         })
+    }
+
+    /// How often bootstrap samples keep each edge, if they were asked for and there was time.
+    fn stability(
+        &self,
+        task: Task<'_>,
+        settings: &BridgeSettings,
+        progress: &dyn Progress,
+    ) -> Result<Option<Stability>, MethodError> {
+        let Some(n_samples) = self.stability else { return Ok(None) };
+        Ok(stability(task, settings, n_samples, progress)?)
     }
 
     /// What was chosen among the candidates, if it was asked for and there was time.

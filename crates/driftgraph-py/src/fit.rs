@@ -97,6 +97,7 @@ impl Progress for Watcher {
             let (choosing, part, number, n_parts) = match step.part {
                 Part::Candidate { name, fold, n_folds } => (true, name.to_owned(), fold, n_folds),
                 Part::Member { number, n_members } => (false, String::new(), number, n_members),
+                Part::Sample { number, n_samples } => (false, String::new(), number, n_samples),
             };
             told.latest = Some(Update {
                 choosing,

@@ -128,6 +128,8 @@ pub struct EdgeView {
     pub interval: Option<[f64; 2]>,
     /// Effects of the lagged part and of that within a step, where both carry the edge.
     pub parts: Option<[f64; 2]>,
+    /// Share of bootstrap samples that keep the edge, where there are any.
+    pub stability: Option<f64>,
 }
 
 /// What carries an edge, and whether it has a direction; in one letter, since there are many edges.
@@ -164,13 +166,15 @@ type EdgeTuple = (
     LinkKind,
     Option<[f64; 2]>,
     Option<[f64; 2]>,
+    Option<f64>,
 );
 
 impl EdgeView {
     /// An edge that a graph does not list.
     pub(crate) fn unlisted(source: usize, target: usize) -> Self {
         let sign = EffectSign::Unknown;
-        (source, target, 0.0, sign, None, None, 0.0, None, LinkKind::Lagged, None, None).into()
+        (source, target, 0.0, sign, None, None, 0.0, None, LinkKind::Lagged, None, None, None)
+            .into()
     }
 
     /// Whether it is a line without a head.
@@ -193,7 +197,7 @@ impl EdgeView {
 impl From<EdgeTuple> for EdgeView {
     fn from(tuple: EdgeTuple) -> Self {
         let (source, target, probability, sign, effect, strength, ..) = tuple;
-        let (.., disagreement, instantaneous, kind, interval, parts) = tuple;
+        let (.., disagreement, instantaneous, kind, interval, parts, stability) = tuple;
         Self {
             source,
             target,
@@ -206,6 +210,7 @@ impl From<EdgeTuple> for EdgeView {
             kind,
             interval,
             parts,
+            stability,
         }
     }
 }
@@ -214,7 +219,7 @@ impl From<EdgeView> for EdgeTuple {
     fn from(edge: EdgeView) -> Self {
         let EdgeView { source, target, probability, sign, .. } = edge;
         let EdgeView { effect, strength, disagreement, instantaneous, .. } = edge;
-        let EdgeView { kind, interval, parts, .. } = edge;
+        let EdgeView { kind, interval, parts, stability, .. } = edge;
         (
             source,
             target,
@@ -227,6 +232,7 @@ impl From<EdgeView> for EdgeTuple {
             kind,
             interval,
             parts,
+            stability,
         )
     }
 }

@@ -18,6 +18,7 @@ fn edge(source: usize, target: usize, probability: f64, sign: EffectSign) -> Edg
         effect: Some(-0.5),
         strength: Some(0.25),
         disagreement: 3.0,
+        stability: None,
         instantaneous: Some(0.1),
         kind: LinkKind::Lagged,
         interval: Some([-0.75, -0.25]),

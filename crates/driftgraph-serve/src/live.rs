@@ -151,5 +151,9 @@ fn names(part: Part<'_>) -> (String, String) {
             format!("fitting all data, seed {} of {n_members}", number + 1),
             format!("final fit, seed {}", number + 1),
         ),
+        Part::Sample { number, n_samples } => (
+            format!("fitting bootstrap sample {} of {n_samples}", number + 1),
+            "bootstrap samples".to_owned(),
+        ),
     }
 }

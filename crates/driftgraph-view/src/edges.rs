@@ -90,6 +90,7 @@ fn edge_view(edge: &LearnedEdge, share: f64) -> EdgeView {
         strength: edge.strength.map(significant),
         disagreement: rounded(edge.disagreement.unwrap_or(0.0), 2),
         instantaneous: edge.parts.as_ref().map(|parts| rounded(parts.within_step.probability, 4)),
+        stability: edge.stability.map(|share| rounded(share, 4)),
         kind: link_kind(edge),
         interval: edge.interval.map(|bounds| bounds.map(significant)),
         parts: edge

@@ -124,7 +124,9 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     if with_parts {
         header.extend(["lagged", "within a step"]);
     }
+    let with_samples = edges.iter().any(|edge| edge.stability.is_some());
     header.push("disagreement");
+    header.extend(with_samples.then_some("stability"));
     let mut rows = table(&header);
     for edge in edges {
         let mut cells = vec![
@@ -143,6 +145,7 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
             cells.extend([part(|parts| &parts.lagged), part(|parts| &parts.within_step)]);
         }
         cells.push(short_or_dash(edge.disagreement));
+        cells.extend(with_samples.then(|| short_or_dash(edge.stability)));
         rows.add_row(cells);
     }
     rows.trim_fmt()

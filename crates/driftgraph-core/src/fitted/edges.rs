@@ -111,6 +111,9 @@ pub struct LearnedEdge {
     pub effect_instantaneous: Option<f64>,
     /// Deviation of the lagged log-odds over fits with different seeds.
     pub disagreement: Option<f64>,
+    /// Share of bootstrap samples whose fit keeps the edge, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stability: Option<f64>,
     /// Which part carries the edge, where a method tells parts apart.
     pub kind: Option<EdgeKind>,
     /// Which way it goes.
@@ -181,6 +184,8 @@ impl FittedModel {
                 probability_instantaneous: own.as_ref().map(|p| p[idx]),
                 effect_instantaneous: effects.within.as_ref().map(|effect| effect[idx].mean),
                 disagreement: Some(disagreement[idx]),
+                // Samples are no part of a model: who has fitted them adds what they say.
+                stability: None,
                 kind: Some(shape.kind),
                 direction: shape.direction,
                 mirrored: shapes.is_mirrored(idx),

@@ -31,6 +31,13 @@ pub enum Part<'a> {
         /// Number of fits with different seeds.
         n_members: usize,
     },
+    /// A bootstrap sample is fitted, to see which edges it keeps.
+    Sample {
+        /// Number of the sample, from 0.
+        number: usize,
+        /// Number of samples.
+        n_samples: usize,
+    },
 }
 
 impl Part<'_> {
@@ -48,6 +55,7 @@ impl fmt::Display for Part<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Member { number, .. } => write!(f, "fit-{}", number + 1),
+            Self::Sample { number, .. } => write!(f, "sample-{}", number + 1),
             Self::Candidate { name, fold, .. } => {
                 let words = name.split(|letter: char| !letter.is_alphanumeric());
                 let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();

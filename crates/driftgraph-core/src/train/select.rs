@@ -5,6 +5,7 @@
 
 mod ensemble;
 mod folds;
+mod stability;
 
 use std::ops::{ControlFlow, Range};
 
@@ -12,6 +13,7 @@ use rayon::prelude::*;
 
 pub use ensemble::EnsembleFit;
 pub use folds::{Folds, HeldOutUnit};
+pub use stability::{Stability, stability};
 
 use super::bridge::{
     BridgeError, BridgeFit, BridgeSettings, BridgeTrainer, CheckedBridgeSettings, NoiseScale,
@@ -173,13 +175,7 @@ fn careful_beliefs(
     settings: &BridgeSettings,
     progress: &dyn Progress,
 ) -> Result<Option<Vec<f64>>, BridgeError> {
-    let linear = BridgeSettings {
-        drift: DriftParts::Linear,
-        instantaneous: false,
-        innovations: InnovationLaw::Gaussian,
-        max_steps: None,
-        ..settings.clone()
-    };
+    let linear = linear_only(settings);
     let key = state_key(&linear);
     let task =
         BridgeTrainer::new(data, knowledge, linear.check()?)?.linear_task(data, knowledge)?;
@@ -333,6 +329,18 @@ impl Selection {
                 progress.forget(&prediction_name(part));
             }
         }
+    }
+}
+
+/// The settings of the linear process alone, which has a closed form.
+fn linear_only(settings: &BridgeSettings) -> BridgeSettings {
+    BridgeSettings {
+        drift: DriftParts::Linear,
+        neural_diffusion: false,
+        instantaneous: false,
+        innovations: InnovationLaw::Gaussian,
+        max_steps: None,
+        ..settings.clone()
     }
 }
 

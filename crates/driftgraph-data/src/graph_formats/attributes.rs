@@ -11,7 +11,7 @@ pub(super) enum Attribute {
 use Attribute::{Number, Word};
 
 /// New ones come last, so that what reads older files by position still can.
-const ATTRIBUTES: [Attribute; 23] = [
+const ATTRIBUTES: [Attribute; 24] = [
     Number("probability", |edge| edge.probability),
     Number("score", |edge| Some(edge.score)),
     Number("probability_lagged", |edge| edge.probability_lagged),
@@ -35,6 +35,7 @@ const ATTRIBUTES: [Attribute; 23] = [
     Number("effect_within_step", |edge| Some(within_step(edge)?.effect)),
     Number("effect_within_step_low", |edge| Some(within_step(edge)?.interval?[0])),
     Number("effect_within_step_high", |edge| Some(within_step(edge)?.interval?[1])),
+    Number("stability", |edge| edge.stability),
 ];
 
 impl Attribute {

@@ -227,7 +227,8 @@ fn table(graph: &GraphView) -> Element {
     let below = Element::new("p").set("class", "faint").text(
         "Effect: mean change of the target's rate per unit of the source, in your units; within a step, change of the \
          target per change of the source. 90 %: where the effect lies with that probability, if the edge exists. In deviations: the effect \
-         for standardised variables, to compare edges with each other. Seeds differ by: deviation of the log-odds over fits with other random numbers.",
+         for standardised variables, to compare edges with each other. Seeds differ by: deviation of the log-odds over fits with other random numbers. \
+         Kept by samples: share of bootstrap samples of the data whose fit has the edge, where they were asked for.",
     );
     out.with(below)
 }
@@ -237,7 +238,7 @@ type NumberColumn = (&'static str, fn(&EdgeView) -> Option<String>);
 
 /// The columns of numbers that any edge fills.
 fn number_columns(graph: &GraphView) -> Vec<NumberColumn> {
-    let all: [NumberColumn; 7] = [
+    let all: [NumberColumn; 8] = [
         ("kind", kind_text),
         ("effect", |edge| edge.effect.map(super::signed)),
         ("90 %", |edge| {
@@ -246,6 +247,7 @@ fn number_columns(graph: &GraphView) -> Vec<NumberColumn> {
         }),
         ("in deviations", |edge| edge.strength.map(super::signed)),
         ("seeds differ by", |edge| (edge.disagreement > 0.0).then(|| short(edge.disagreement))),
+        ("kept by samples", |edge| edge.stability.map(|share| format!("{:.0} %", 100.0 * share))),
         ("within a step", |edge| edge.instantaneous.map(probability)),
         ("lagged; within a step", |edge| {
             let parts = edge.parts?.map(super::signed);

@@ -126,6 +126,9 @@ impl Progress for CellProgress {
                 Part::Member { number, n_members } => {
                     format!("final fit {} of {n_members}", number + 1)
                 }
+                Part::Sample { number, n_samples } => {
+                    format!("bootstrap sample {} of {n_samples}", number + 1)
+                }
             };
             self.0.set_message(format!("{what}, step {} of {}", step.number + 1, step.end));
         }

@@ -33,7 +33,7 @@ impl Folds {
         let (units, unit) = if data.n_series() >= SeriesSet::MIN_HELD_OUT_WHOLE {
             (data.clone(), HeldOutUnit::Series)
         } else {
-            (time_blocks(data)?, HeldOutUnit::TimeBlock)
+            (time_blocks(data, N_BLOCKS)?, HeldOutUnit::TimeBlock)
         };
         let n_folds = n_folds.max(2).min(units.n_series());
         if n_folds < 2 {
@@ -80,13 +80,12 @@ impl Folds {
     }
 }
 
-/// Each series cut into equal runs of rows, about [`N_BLOCKS`] in all.
-fn time_blocks(data: &SeriesSet) -> Result<SeriesSet, CoreError> {
+/// Each series cut into equal runs of rows, about `wanted` in all.
+pub(super) fn time_blocks(data: &SeriesSet, wanted: usize) -> Result<SeriesSet, CoreError> {
     let mut blocks = Vec::new();
     for series in data.series() {
         let n_rows = series.n_observations();
-        let wanted = N_BLOCKS.div_ceil(data.n_series());
-        let n_blocks = wanted.min(n_rows / MIN_ROWS).max(1);
+        let n_blocks = wanted.div_ceil(data.n_series()).min(n_rows / MIN_ROWS).max(1);
         for block in 0..n_blocks {
             let rows = block * n_rows / n_blocks..(block + 1) * n_rows / n_blocks;
             let n_variables = series.n_variables();
