@@ -6,6 +6,7 @@ mod adam;
 mod cycle;
 mod error;
 mod fit;
+mod laid_out;
 pub mod memory;
 mod noise_identifiability;
 mod observation_model;

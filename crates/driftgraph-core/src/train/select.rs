@@ -3,11 +3,12 @@
 //! Held-out likelihood decides only what it decides reliably: whether variables act on each other within
 //! a step, and whether the drift is more than linear. Everything else is learned.
 
+mod candidates;
 mod ensemble;
 mod folds;
+mod held_out;
 mod stability;
-
-use std::ops::{ControlFlow, Range};
+mod training;
 
 use rayon::prelude::*;
 
@@ -15,18 +16,17 @@ pub use ensemble::EnsembleFit;
 pub use folds::{Folds, HeldOutUnit};
 pub use stability::{Stability, stability};
 
-use super::bridge::{
-    BridgeError, BridgeFit, BridgeSettings, BridgeTrainer, CheckedBridgeSettings, NoiseScale,
-    StopReason, state_key,
-};
-use super::linear::{Extent, Follower, LinearEnd, LinearResult, LinearState};
-use super::progress::{Divergence, Kept, Part, Progress, Step, Training, find};
+use super::bridge::{BridgeError, BridgeFit, BridgeSettings, NoiseScale, Shares, state_key};
+use super::linear::{Extent, Follower};
+use super::progress::{Part, Progress};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
-use crate::posterior::bridge::kalman::predictive_scores;
-use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
+use crate::posterior::bridge::layout::default_step_size;
 use crate::posterior::bridge::structure::DriftParts;
+use candidates::Plan;
+use held_out::{evaluate, name_of, prediction_name};
+use training::{train, until_interrupted};
 
 /// How candidates are chosen.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -177,8 +177,7 @@ fn careful_beliefs(
 ) -> Result<Option<Vec<f64>>, BridgeError> {
     let linear = linear_only(settings);
     let key = state_key(&linear);
-    let task =
-        BridgeTrainer::new(data, knowledge, linear.check()?)?.linear_task(data, knowledge)?;
+    let task = linear.check()?.linear_task(data, knowledge)?;
     let listen = until_interrupted(progress);
     let follower = Follower { part: Part::WHOLE, progress: &listen, key };
     Ok(task.careful_probabilities(&follower, &|| progress.is_interrupted()))
@@ -186,7 +185,7 @@ fn careful_beliefs(
 
 /// Compares the candidates on held-out series, or blocks of time where there are few series.
 ///
-/// First instantaneous effects against none, then a node function on top of the better of the two.
+/// First what costs little against nothing added, then what costs much on top of the better of these.
 pub fn select(
     task: Task<'_>,
     settings: &SelectSettings,
@@ -206,33 +205,25 @@ pub fn select(
         let candidates = vec![plain];
         return Ok(Selection { candidates, chosen: 0, unit: None, skipped: Vec::new() });
     };
-    let plan = CandidatePlan::new(task, settings, &base, progress)?;
+    let plan = Plan::new(settings, &base, left_by_linear(task, &base, progress)?);
+    let (costly, cheap): (Vec<_>, Vec<_>) =
+        plan.additions.into_iter().partition(|addition| addition.is_costly);
     let mut tried = vec![base.clone()];
-    if plan.instantaneous {
-        tried.push(BridgeSettings { instantaneous: true, ..base });
-    }
+    tried.extend(cheap.into_iter().filter_map(|addition| addition.to(&base)));
     let all = folds.n_folds();
     let mut candidates = evaluate(&folds, 0..all, task.knowledge, &tried, progress)?;
     let mut chosen = settings.compare(&mut candidates, 0);
-    let winner = &candidates[chosen].settings;
-    // Node functions go with Gaussian innovations only.
-    let gaussian = winner.innovations == InnovationLaw::Gaussian;
-    if plan.neural && winner.drift == DriftParts::Linear && gaussian {
-        let neural = BridgeSettings { drift: DriftParts::LinearAndNeural, ..winner.clone() };
-        let some = settings.n_costly_folds.clamp(1, all);
-        candidates.extend(evaluate(
-            &folds,
-            0..1,
-            task.knowledge,
-            std::slice::from_ref(&neural),
-            progress,
-        )?);
+    for addition in costly {
+        let Some(added) = addition.to(&candidates[chosen].settings) else { continue };
+        let tried = [added];
+        candidates.extend(evaluate(&folds, 0..1, task.knowledge, &tried, progress)?);
         let other = chosen;
         chosen = settings.compare(&mut candidates, other);
         // A candidate that predicts the first fold worse will not be chosen: the others are not worth their cost.
         let last = candidates.len() - 1;
+        let some = settings.n_costly_folds.clamp(1, all);
         if candidates[last].gain.is_none_or(|gain| gain.mean > 0.0) && some > 1 {
-            let rest = evaluate(&folds, 1..some, task.knowledge, &[neural], progress)?;
+            let rest = evaluate(&folds, 1..some, task.knowledge, &tried, progress)?;
             rest.into_iter().for_each(|rest| candidates[last].add(rest));
             chosen = settings.compare(&mut candidates, other);
         }
@@ -241,72 +232,21 @@ pub fn select(
     Ok(Selection { candidates, chosen, unit, skipped })
 }
 
-/// Shares of the innovations' variance below which there is nothing for node functions to explain.
-///
-/// Linear systems with their own seeds have a mean of 0.002 or less of each.
-const WORTH_TRYING: f64 = 0.005;
-/// Share that variables explain of each other's innovations from which on effects within a step are worth the
-/// direction they cost.
-///
-/// Chosen on the families of `experiment calibration`, seeds 1000 to 1004: of 15 systems above it, and above what
-/// products explain, effects within a step rank edges better in 12; of the 65 others worse in 42 and better by more
-/// than 0.01 of AUROC in 9, also where held-out rows are predicted better.
-const MOVES_TOGETHER: f64 = 0.1;
-
-/// Which candidates are worth their cost: the linear one is cheap, and its innovations say what it leaves.
-struct CandidatePlan {
-    instantaneous: bool,
-    neural: bool,
-    /// A sentence for each candidate that is not tried.
-    skipped: Vec<String>,
-}
-
-impl CandidatePlan {
-    fn new(
-        task: Task<'_>,
-        settings: &SelectSettings,
-        base: &BridgeSettings,
-        progress: &dyn Progress,
-    ) -> Result<Self, BridgeError> {
-        let mut plan = Self {
-            instantaneous: settings.try_instantaneous && !base.instantaneous,
-            neural: settings.try_neural,
-            skipped: Vec::new(),
-        };
-        if !base.is_closed_form() {
-            return Ok(plan);
-        }
-        let trainer = BridgeTrainer::new(task.data, task.knowledge, base.clone().check()?)?;
-        let linear = trainer.linear_task(task.data, task.knowledge)?;
-        let listen = until_interrupted(progress);
-        let follower = Follower { part: Part::WHOLE, progress: &listen, key: state_key(base) };
-        let Some((fit, _)) = linear.fit(Extent::Ascent, None, &follower) else { return Ok(plan) };
-        if fit.adequacy.n_rows == 0.0 {
-            return Ok(plan);
-        }
-        let shares = fit.adequacy.mean_shares();
-        if plan.instantaneous && shares.others < MOVES_TOGETHER {
-            plan.instantaneous = false;
-            plan.skipped.push(
-                "effects within a step were not tried: variables hardly move together beyond what their past explains"
-                    .to_owned(),
-            );
-        } else if plan.instantaneous && shares.others < shares.products {
-            plan.instantaneous = false;
-            plan.skipped.push(
-                "effects within a step were not tried: products of variables explain more of what a linear drift leaves"
-                    .to_owned(),
-            );
-        }
-        if plan.neural && shares.products + shares.past < WORTH_TRYING {
-            plan.neural = false;
-            plan.skipped.push(
-                "a neural drift was not tried: nothing in what the linear one leaves looks like it"
-                    .to_owned(),
-            );
-        }
-        Ok(plan)
+/// What a linear process leaves unexplained, on the whole; `None` where that cannot be asked.
+fn left_by_linear(
+    Task { data, knowledge }: Task<'_>,
+    base: &BridgeSettings,
+    progress: &dyn Progress,
+) -> Result<Option<Shares>, BridgeError> {
+    if !base.is_closed_form() {
+        return Ok(None);
     }
+    let linear = base.clone().check()?.linear_task(data, knowledge)?;
+    let listen = until_interrupted(progress);
+    let follower = Follower { part: Part::WHOLE, progress: &listen, key: state_key(base) };
+    let found = linear.fit(Extent::Ascent, None, &follower);
+    let adequacy = found.map(|(fit, _)| fit.adequacy).filter(|adequacy| adequacy.n_rows > 0.0);
+    Ok(adequacy.map(|adequacy| adequacy.mean_shares()))
 }
 
 impl Selection {
@@ -354,221 +294,6 @@ fn settled(data: &SeriesSet, base: &BridgeSettings) -> Result<BridgeSettings, Br
         base.noise_scale = base.clone().check()?.noise_scale(data)?;
     }
     Ok(base)
-}
-
-fn name_of(settings: &BridgeSettings) -> String {
-    let mut name = match settings.drift {
-        DriftParts::Linear => "linear",
-        DriftParts::Neural => "neural",
-        DriftParts::LinearAndNeural => "linear + neural",
-    }
-    .to_owned();
-    if settings.instantaneous {
-        name.push_str(" + instantaneous");
-    }
-    name
-}
-
-/// Fits every candidate without each of some folds, in parallel, and predicts the fold.
-fn evaluate(
-    folds: &Folds,
-    some: Range<usize>,
-    knowledge: &EdgePrior,
-    tried: &[BridgeSettings],
-    progress: &dyn Progress,
-) -> Result<Vec<CandidateReport>, BridgeError> {
-    let n_folds = some.len();
-    let jobs: Vec<Result<FoldPrediction, BridgeError>> = (0..tried.len() * n_folds)
-        .into_par_iter()
-        .map(|job| {
-            let (settings, fold) = (&tried[job / n_folds], some.start + job % n_folds);
-            predict_fold(folds, fold, knowledge, settings, progress)
-        })
-        .collect();
-    let results = jobs.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let report = |(settings, results): (&BridgeSettings, &[FoldPrediction])| {
-        let mut log_likelihoods = vec![None; folds.n_units()];
-        for (fold, result) in some.clone().zip(results) {
-            for (&unit, &value) in folds.units_of(fold).iter().zip(&result.log_likelihoods) {
-                log_likelihoods[unit] = value;
-            }
-        }
-        CandidateReport {
-            name: name_of(settings),
-            settings: settings.clone(),
-            log_likelihoods,
-            gain: None,
-            converged: results.iter().all(|result| result.converged),
-            stopped: results.iter().any(|result| result.stopped),
-            not_asked: (0..folds.n_folds())
-                .filter(|fold| !some.contains(fold))
-                .flat_map(|fold| folds.units_of(fold).to_vec())
-                .collect(),
-        }
-    };
-    Ok(tried.iter().zip(results.chunks(n_folds)).map(report).collect())
-}
-
-/// How a candidate predicted a fold that it had not seen.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-struct FoldPrediction {
-    /// Held-out log likelihood of every unit; `None` where it could not be computed.
-    log_likelihoods: Vec<Option<f64>>,
-    /// Whether the fit converged.
-    converged: bool,
-    /// Whether it was stopped from outside.
-    stopped: bool,
-}
-
-fn prediction_name(part: Part<'_>) -> String {
-    format!("{part}-predicted")
-}
-
-fn predict_fold(
-    folds: &Folds,
-    fold: usize,
-    knowledge: &EdgePrior,
-    settings: &BridgeSettings,
-    progress: &dyn Progress,
-) -> Result<FoldPrediction, BridgeError> {
-    let name = name_of(settings);
-    let part = Part::Candidate { name: &name, fold, n_folds: folds.n_folds() };
-    if let Some(made) = find(progress, &prediction_name(part), settings) {
-        return Ok(made);
-    }
-    let (train_data, held_out) = folds.split(fold)?;
-    let n_units = held_out.n_series();
-    let task = Task { data: &train_data, knowledge };
-    let trained = train(task, settings.clone().check()?, part, Extent::Ascent, progress)?;
-    let (trainer, stop) = (&trained.trainer, trained.stop);
-    let mut log_likelihoods = vec![None; n_units];
-    let standardised = trainer.standardizer().apply(&held_out);
-    let step_size = settings.step_size.map_or_else(|| default_step_size(&train_data), Ok)?;
-    // A candidate that cannot be fitted, or not in time, predicts nothing, and so cannot win; and a fold of
-    // single rows has no step to predict.
-    if trained.ended_by_itself()
-        && let Ok(layout) = BridgeLayout::new(&standardised, step_size)
-    {
-        let dynamics = trainer.filter_dynamics();
-        let found = dynamics.map(|dynamics| predictive_scores(&dynamics, &layout));
-        for (rows, value) in layout.series().iter().zip(found.unwrap_or_default()) {
-            log_likelihoods[rows.series_idx] = value;
-        }
-    }
-    let prediction = FoldPrediction {
-        log_likelihoods,
-        converged: stop == StopReason::Converged,
-        stopped: stop == StopReason::Stopped,
-    };
-    if trained.ended_by_itself() {
-        progress.keep(&prediction_name(part), &Kept::new(&prediction, settings));
-        progress.forget(&part.to_string());
-    }
-    Ok(prediction)
-}
-
-struct Trained {
-    trainer: BridgeTrainer,
-    stop: StopReason,
-    divergence: Option<Divergence>,
-    /// What ascent and chains found, where the fit has a closed form.
-    linear: Option<LinearResult>,
-}
-
-impl Trained {
-    /// Everything needed to go on.
-    fn kept(&self) -> Kept {
-        match &self.linear {
-            Some(linear) => Kept::new(&linear.state, &state_key(self.trainer.settings().get())),
-            None => Training::state(&self.trainer),
-        }
-    }
-
-    /// Neither stopped from outside nor broken: what it has is final.
-    fn ended_by_itself(&self) -> bool {
-        !matches!(self.stop, StopReason::Stopped | StopReason::Diverged)
-    }
-}
-
-/// Trains from the start, or from where it was left.
-fn train(
-    Task { data, knowledge }: Task<'_>,
-    settings: CheckedBridgeSettings,
-    part: Part<'_>,
-    extent: Extent,
-    progress: &dyn Progress,
-) -> Result<Trained, BridgeError> {
-    if settings.get().is_closed_form() {
-        let trainer = BridgeTrainer::new(data, knowledge, settings)?;
-        return train_linear(Task { data, knowledge }, trainer, part, extent, progress);
-    }
-    let kept = find(progress, &part.to_string(), &state_key(settings.get()));
-    let mut trainer = if let Some(state) = kept {
-        BridgeTrainer::resume(data, knowledge, settings, state)?
-    } else {
-        let mut trainer = BridgeTrainer::new(data, knowledge, settings)?;
-        if trainer.settings().get().starts_linear() {
-            start_from_ascent(Task { data, knowledge }, &mut trainer, part, progress)?;
-        }
-        trainer
-    };
-    let (stop, divergence) = match trainer.run(part, progress) {
-        Ok(stop) => (stop, None),
-        Err(divergence) => (StopReason::Diverged, Some(divergence)),
-    };
-    Ok(Trained { trainer, stop, divergence, linear: None })
-}
-
-/// Coordinate ascent, and chains where they are asked for, in place of training.
-fn train_linear(
-    Task { data, knowledge }: Task<'_>,
-    mut trainer: BridgeTrainer,
-    part: Part<'_>,
-    extent: Extent,
-    progress: &dyn Progress,
-) -> Result<Trained, BridgeError> {
-    let linear = trainer.linear_task(data, knowledge)?;
-    let key = state_key(trainer.settings().get());
-    let kept: Option<LinearState> = find(progress, &part.to_string(), &key);
-    let Some((fit, end)) = linear.fit(extent, kept, &Follower { part, progress, key }) else {
-        let divergence =
-            Divergence { step: 0, term: "covariance", attempts: 1, last_finite_elbo: None };
-        let (stop, divergence) = (StopReason::Diverged, Some(divergence));
-        return Ok(Trained { trainer, stop, divergence, linear: None });
-    };
-    trainer.start_from(&fit, false);
-    let stop = match end {
-        LinearEnd::Stopped => StopReason::Stopped,
-        LinearEnd::Done if fit.is_cut() => StopReason::StepLimit,
-        LinearEnd::Done => StopReason::Converged,
-    };
-    let linear = Some(fit.into_result());
-    Ok(Trained { trainer, stop, divergence: None, linear })
-}
-
-/// Follows a computation that is no part of the fit, and passes on nothing but the wish to stop.
-fn until_interrupted(progress: &dyn Progress) -> impl Fn(&Step<'_>) -> ControlFlow<()> + Sync {
-    move |_| {
-        if progress.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-/// Starts training where coordinate ascent of the linear part alone ends.
-fn start_from_ascent(
-    Task { data, knowledge }: Task<'_>,
-    trainer: &mut BridgeTrainer,
-    part: Part<'_>,
-    progress: &dyn Progress,
-) -> Result<(), BridgeError> {
-    let linear = trainer.linear_task(data, knowledge)?;
-    // Steps of the start are not steps of the fit: only the wish to stop is passed on.
-    let listen = until_interrupted(progress);
-    let key = state_key(trainer.settings().get());
-    let follower = Follower { part, progress: &listen, key };
-    if let Some((fit, LinearEnd::Done)) = linear.fit(Extent::Ascent, None, &follower) {
-        trainer.start_from(&fit, true);
-    }
-    Ok(())
 }
 
 impl SelectSettings {

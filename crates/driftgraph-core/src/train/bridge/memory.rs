@@ -87,24 +87,15 @@ pub fn predicted_bytes(
 ) -> u64 {
     let n_threads = n_threads.max(1);
     let n_members = settings.ensemble.max(1);
-    let base = &settings.base;
     // The winner may have what any candidate has.
-    let largest = BridgeSettings {
-        instantaneous: base.instantaneous || (selects && settings.try_instantaneous),
-        drift: match base.drift {
-            DriftParts::Linear if selects && settings.try_neural => DriftParts::LinearAndNeural,
-            drift => drift,
-        },
-        ..base.clone()
-    };
+    let largest = if selects { settings.largest() } else { settings.base.clone() };
     // A fit standardises a copy of the data before it lays them out.
     let kept = n_members * (kept_bytes(shape, &largest) + model_bytes(shape, &largest));
     let working = n_members.min(n_threads) * (work_bytes(shape, &largest) + shape.data_bytes());
     let mut peak = kept + working;
     if selects {
         let fold = shape.without_fold(settings.n_folds);
-        let n_candidates = if settings.try_instantaneous { 2 } else { 1 };
-        let at_once = n_threads.min(n_candidates * settings.n_folds.max(1));
+        let at_once = n_threads.min(settings.n_at_once() * settings.n_folds.max(1));
         // Each job has its own training and held-out part besides.
         let job = kept_bytes(&fold, &largest) + work_bytes(&fold, &largest) + shape.data_bytes();
         peak = peak.max(at_once * job);

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::cycle::Cycle;
 use super::error::BridgeError;
+use super::laid_out::{LaidOut, refuse_other_knowledge};
 use super::noise_identifiability::NoiseMoments;
 use super::observation_model::ObservationModel;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
@@ -13,14 +14,14 @@ use crate::numeric::kernels::vectorised;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::batch::Batch;
-use crate::posterior::bridge::blocks::{Epoch, n_batches};
+use crate::posterior::bridge::blocks::Epoch;
 use crate::posterior::bridge::gated::GatedValues;
 use crate::posterior::bridge::kalman::FilterDynamics;
-use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
+use crate::posterior::bridge::layout::BridgeLayout;
 use crate::posterior::bridge::model::{BridgeModel, KnownLinear, Workspace};
 use crate::posterior::bridge::structure::{BridgeStructure, Pass};
 use crate::posterior::linear::adequacy::{Adequacy, InnovationRows, Neighbours};
-use crate::train::linear::{LinearFit, LinearStart, LinearTask};
+use crate::train::linear::LinearFit;
 use crate::train::progress::{Divergence, Kept, Part, Progress, Step, Training};
 use crate::{EdgeScores, SeriesSet, Standardizer};
 
@@ -78,43 +79,6 @@ pub struct BridgeTrainer {
     work: Workspace,
 }
 
-/// Data as settings ask for them, before there is anything to train.
-struct LaidOut {
-    standardizer: Standardizer,
-    layout: BridgeLayout,
-    noise_moments: Option<NoiseMoments>,
-    n_batches: usize,
-}
-
-impl LaidOut {
-    fn new(data: &SeriesSet, settings: &BridgeSettings) -> Result<Self, BridgeError> {
-        let standardizer = Standardizer::fit(data);
-        let step_size = match settings.step_size {
-            Some(step_size) => step_size,
-            None => default_step_size(data)?,
-        };
-        let layout = BridgeLayout::new(&standardizer.apply(data), step_size)?;
-        let noise_moments = NoiseMoments::new(&layout);
-        let n_batches = n_batches(&layout, batch_steps(settings, layout.n_variables()));
-        Ok(Self { standardizer, layout, noise_moments, n_batches })
-    }
-}
-
-impl CheckedBridgeSettings {
-    /// Whether nothing in training on these data is random, so that every seed gives the same fit.
-    pub fn is_deterministic(&self, data: &SeriesSet) -> Result<bool, BridgeError> {
-        // Chains have seeds, but average them themselves.
-        let closed = self.get().is_closed_form();
-        Ok(closed || !self.get().has_nets() && LaidOut::new(data, self.get())?.n_batches == 1)
-    }
-
-    /// How the observation noise is treated, with the data's own answer where settings ask for it.
-    pub fn noise_scale(&self, data: &SeriesSet) -> Result<NoiseScale, BridgeError> {
-        let laid_out = LaidOut::new(data, self.get())?;
-        Ok(ObservationModel::new(self.get(), laid_out.noise_moments).scale())
-    }
-}
-
 impl BridgeTrainer {
     /// Standardises the data, lays out the grids and starts the paths with the smoother.
     ///
@@ -124,10 +88,7 @@ impl BridgeTrainer {
         knowledge: &EdgePrior,
         settings: CheckedBridgeSettings,
     ) -> Result<Self, BridgeError> {
-        if knowledge.n_variables() != data.n_variables() {
-            let (expected, found) = (data.n_variables(), knowledge.n_variables());
-            return Err(BridgeError::OtherKnowledge { expected, found });
-        }
+        refuse_other_knowledge(data, knowledge)?;
         let chosen = settings.get();
         let LaidOut { standardizer, layout, noise_moments, n_batches } =
             LaidOut::new(data, chosen)?;
@@ -215,24 +176,6 @@ impl BridgeTrainer {
             self.state.last_elbo = Some(fit.state.ascent.bound);
             self.state.converged = fit.state.ascent.converged;
         }
-    }
-
-    /// What a linear fit of the same data and settings works with.
-    pub(crate) fn linear_task(
-        &self,
-        data: &SeriesSet,
-        knowledge: &EdgePrior,
-    ) -> Result<LinearTask, BridgeError> {
-        let chosen = self.settings.get();
-        let noise = ObservationModel::new(chosen, self.noise_moments);
-        let (_, smoother) = BridgePosterior::smoothed(self.layout.clone(), noise.known_variance());
-        let start = LinearStart {
-            data: &self.standardizer.apply(data),
-            step_size: chosen.step_size.map_or_else(|| default_step_size(data), Ok)?,
-            smoother: &smoother,
-            learn_noise: noise.fixed_scale.is_none(),
-        };
-        Ok(LinearTask::new(start, knowledge, &self.settings)?)
     }
 
     /// The state between two steps; enough to [`resume`](Self::resume).

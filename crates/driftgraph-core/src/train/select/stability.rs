@@ -6,7 +6,8 @@
 use rayon::prelude::*;
 
 use super::folds::{HeldOutUnit, time_blocks};
-use super::{Task, linear_only, settled, train};
+use super::training::train;
+use super::{Task, linear_only, settled};
 use crate::random::{Purpose, RandomStream};
 use crate::train::bridge::{BridgeError, BridgeSettings};
 use crate::train::linear::Extent;
