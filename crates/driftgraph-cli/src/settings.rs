@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use driftgraph_core::train::settings::{KnownEdge, Range};
 use driftgraph_data::edges::read_edges;
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use driftgraph_methods::settings::{flag, value_of};
 use driftgraph_methods::{FitPlan, METHODS, Method, SharedSetting, all_settings, asked_in_toml};
 
@@ -21,7 +21,7 @@ pub(crate) struct SettingsArgs {
 }
 
 /// What the user asked for: flags win over the settings file, the file over the preset.
-pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<Asked> {
+pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<MethodRequest> {
     let mut asked = args.config.as_deref().map(read_config).transpose()?.unwrap_or_default();
     if args.method.is_some() || args.preset.is_some() {
         asked.method.clone_from(&args.method);
@@ -29,7 +29,7 @@ pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<Asked> {
     }
     // The same word may have another range in another method; whose it is, is known only now.
     let method =
-        FitPlan::new(Asked { settings: serde_json::Map::new(), ..asked.clone() })?.method();
+        FitPlan::new(MethodRequest { settings: serde_json::Map::new(), ..asked.clone() })?.method();
     for (name, text) in &args.settings.given {
         let own = method.settings().into_iter().find(|setting| setting.name == *name);
         let any = || all_settings().into_iter().find(|known| known.setting.name == *name);
@@ -50,7 +50,7 @@ pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-fn read_config(path: &Path) -> anyhow::Result<Asked> {
+fn read_config(path: &Path) -> anyhow::Result<MethodRequest> {
     let cannot = || format!("cannot use the settings file `{}`", path.display());
     let text = std::fs::read_to_string(path).with_context(cannot)?;
     asked_in_toml(&text).with_context(cannot)

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::fit::{Fit, fit};
 use driftgraph_core::train::preset::Preset;
-use driftgraph_core::train::progress::{Kept, Progress, Silent, Step};
+use driftgraph_core::train::progress::{Checkpoint, Progress, Silent, Step};
 use driftgraph_core::train::settings::{CheckedSettings, FitSettings};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
@@ -62,7 +62,7 @@ fn threads_and_repetition_change_no_bit() {
 /// Stops after some steps and keeps the state, from which the next fit goes on.
 struct StopAfter {
     n_steps: u64,
-    state: Mutex<Option<Kept>>,
+    state: Mutex<Option<Checkpoint>>,
 }
 
 impl Progress for StopAfter {

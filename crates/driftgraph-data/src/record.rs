@@ -26,7 +26,7 @@ pub const JOB_VERSION: u32 = 1;
 /// What the user asked for, before anything is filled in; this is what a run folder remembers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Asked {
+pub struct MethodRequest {
     /// Name of the method; that of the preset, or the default, when not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
@@ -86,7 +86,7 @@ pub struct RunRecord {
     pub expected_edges: Option<f64>,
     /// What was asked for.
     #[serde(default)]
-    pub asked: Asked,
+    pub asked: MethodRequest,
     /// All settings in effect, by name.
     #[serde(default)]
     pub settings: Map<String, Value>,
@@ -232,7 +232,7 @@ pub struct JobRecord {
     /// The data.
     pub data: DataDescription,
     /// What was asked for.
-    pub asked: Asked,
+    pub asked: MethodRequest,
     /// The known graph.
     pub truth: Option<TruthRecord>,
     /// Steps between two lines of the log.

@@ -5,14 +5,14 @@ use driftgraph_core::graph::density::GraphDensity;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::bridge::memory::{BridgeShape, predicted_bytes};
 use driftgraph_core::train::bridge::{BRIDGE_SETTINGS, BridgeFit, BridgeSettings};
-use driftgraph_core::train::progress::{Kept, Progress};
+use driftgraph_core::train::progress::{Checkpoint, Progress};
 use driftgraph_core::train::select::{
     EnsembleFit, HeldOutUnit, SelectSettings, Selection, Stability, Task, fit_ensemble, select,
     stability,
 };
 use driftgraph_core::train::settings::{KnownEdge, Range, Setting};
 use driftgraph_core::{InnovationLaw, SeriesSet, Uninformative};
-use driftgraph_data::record::{Asked, MemberRecord, TrainingRecord};
+use driftgraph_data::record::{MemberRecord, MethodRequest, TrainingRecord};
 use serde_json::{Map, Value, json};
 
 use crate::doubts::doubts;
@@ -78,7 +78,7 @@ impl Method for Bridge {
         false
     }
 
-    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+    fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
         let plan = BridgePlan::new(asked)?;
         Ok(plan.in_effect(&plan.settings.base))
     }
@@ -124,7 +124,7 @@ struct BridgePlan {
 
 impl BridgePlan {
     /// Settings of the bridge: its own table, then what stands beside it, which counts more.
-    fn new(asked: &Asked) -> Result<Self, PlanError> {
+    fn new(asked: &MethodRequest) -> Result<Self, PlanError> {
         let preset = asked.preset.as_deref();
         let preset = Bridge.presets().into_iter().find(|known| Some(known.name) == preset);
         let mut given = preset.map(|preset| preset.settings).unwrap_or_default();
@@ -269,7 +269,7 @@ impl BridgePlan {
             return Ok(None);
         }
         let bytes = serde_json::to_vec(&found).expect("a selection is plain values");
-        progress.keep(SELECTION, &Kept { depends_on: self.selection_key(), bytes });
+        progress.keep(SELECTION, &Checkpoint { depends_on: self.selection_key(), bytes });
         found.forget_parts(self.settings.n_folds, progress);
         Ok(Some(found))
     }

@@ -12,7 +12,7 @@ mod table;
 mod trainer;
 
 use driftgraph_core::layers::Real;
-use driftgraph_core::train::progress::{Kept, Part, Progress, Step, Training};
+use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step, Training};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, ElboTerms};
 use driftgraph_data::record::{Reached, TrainingRecord};
@@ -234,7 +234,7 @@ impl Training for Trainer<'_, f32> {
             .expect("probabilities are numbers because epochs are checked")
     }
 
-    fn state(&self) -> Kept {
-        Kept::new(&self.state, self.settings)
+    fn state(&self) -> Checkpoint {
+        Checkpoint::new(&self.state, self.settings)
     }
 }

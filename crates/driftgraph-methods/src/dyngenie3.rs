@@ -8,7 +8,7 @@ mod tree;
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet};
-use driftgraph_data::record::{Asked, TrainingRecord};
+use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 
@@ -61,7 +61,7 @@ impl Method for DynGenie3 {
         false
     }
 
-    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+    fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
         let settings = checked_by_table(NAME, &SETTINGS, Map::new(), &asked.settings)?;
         from_value::<DynGenie3Settings>(Value::Object(settings.clone()), "the settings")?
             .check()?;

@@ -7,7 +7,7 @@ use crate::method::MethodError;
 
 /// What a method found about one source and one target.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct PairFound {
+pub(crate) struct PairLinks {
     /// Ranks edges.
     pub(crate) score: f64,
     /// The strongest effect of an earlier row, with its sign.
@@ -32,9 +32,9 @@ pub(crate) struct Units {
 /// All edges, the best supported first.
 pub(crate) fn lagged_edges(
     n_variables: usize,
-    found: impl Fn(usize, usize) -> PairFound,
+    found: impl Fn(usize, usize) -> PairLinks,
 ) -> Result<Vec<LearnedEdge>, MethodError> {
-    let pairs: Vec<PairFound> = (0..n_variables * n_variables)
+    let pairs: Vec<PairLinks> = (0..n_variables * n_variables)
         .map(|idx| found(idx / n_variables, idx % n_variables))
         .collect();
     let scores =
@@ -73,7 +73,7 @@ fn sign(value: f64) -> Sign {
     }
 }
 
-impl PairFound {
+impl PairLinks {
     fn kind(&self) -> EdgeKind {
         let is_within = self.way.is_some_and(|way| way != Direction::Backward);
         match (self.is_lagged, is_within) {
@@ -126,14 +126,14 @@ mod tests {
 
     #[test]
     fn a_link_without_direction_is_one_link_in_two_rows() {
-        let open = PairFound {
+        let open = PairLinks {
             score: 0.5,
             within: -0.5,
             way: Some(Direction::Either),
-            ..PairFound::default()
+            ..PairLinks::default()
         };
         let edges =
-            lagged_edges(2, |a, b| if a == b { PairFound::default() } else { open }).unwrap();
+            lagged_edges(2, |a, b| if a == b { PairLinks::default() } else { open }).unwrap();
         let (first, second) = (edge_between(&edges, 0, 1), edge_between(&edges, 1, 0));
         assert!(first.is_undirected() && second.is_undirected());
         assert_eq!((first.mirrored, second.mirrored), (false, true));
@@ -143,21 +143,21 @@ mod tests {
     #[test]
     fn an_arrow_within_a_row_has_a_way_and_both_kinds_are_told() {
         let found = |source: usize, target: usize| match (source, target) {
-            (0, 1) => PairFound {
+            (0, 1) => PairLinks {
                 score: 0.8,
                 lagged: 0.3,
                 is_lagged: true,
                 within: 0.8,
                 way: Some(Direction::Forward),
-                ..PairFound::default()
+                ..PairLinks::default()
             },
-            (1, 0) => PairFound {
+            (1, 0) => PairLinks {
                 score: 0.8,
                 within: 0.8,
                 way: Some(Direction::Backward),
-                ..PairFound::default()
+                ..PairLinks::default()
             },
-            _ => PairFound::default(),
+            _ => PairLinks::default(),
         };
         let edges = lagged_edges(2, found).unwrap();
         let (there, back) = (edge_between(&edges, 0, 1), edge_between(&edges, 1, 0));

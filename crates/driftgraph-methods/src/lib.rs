@@ -47,7 +47,7 @@ mod var;
 mod varlingam;
 
 use driftgraph_core::train::settings::Setting;
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 
 pub use method::{
     Handling, Learned, Method, MethodError, MethodTask, Preset, Takes, directed_probabilities,
@@ -89,7 +89,7 @@ fn owner_of(preset: &str) -> Option<&'static dyn Method> {
 }
 
 /// The method that was asked for, by its name or by that of a preset.
-fn method_of(asked: &Asked) -> Result<&'static dyn Method, PlanError> {
+fn method_of(asked: &MethodRequest) -> Result<&'static dyn Method, PlanError> {
     let unknown = |what: &'static str, name: &str, known: Vec<&str>| PlanError::UnknownName {
         what,
         name: name.to_owned(),
@@ -156,17 +156,17 @@ mod tests {
             FitPlan::named(method.name()).unwrap();
             for preset in method.presets() {
                 let (method, preset) = (Some(method.name().into()), Some(preset.name.into()));
-                FitPlan::new(Asked { method, preset, ..Asked::default() }).unwrap();
+                FitPlan::new(MethodRequest { method, preset, ..MethodRequest::default() }).unwrap();
             }
         }
     }
 
     #[test]
     fn a_preset_of_another_method_is_told_as_such() {
-        let asked = Asked {
+        let asked = MethodRequest {
             method: Some("bridge".into()),
             preset: Some("paper".into()),
-            ..Asked::default()
+            ..MethodRequest::default()
         };
         let error = FitPlan::new(asked).unwrap_err().to_string();
         assert_eq!(error, "`paper` is a preset of the method `simulated`, not of `bridge`");

@@ -8,7 +8,7 @@ use driftgraph_core::train::error::FitError;
 use driftgraph_core::train::progress::{Divergence, Progress};
 use driftgraph_core::train::settings::Setting;
 use driftgraph_core::{CoreError, EdgeScores, SeriesSet};
-use driftgraph_data::record::{Asked, TrainingRecord};
+use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use serde_json::{Map, Value};
 
 use crate::plan::to_object;
@@ -50,7 +50,7 @@ pub trait Method: Sync {
     }
 
     /// Checks what was asked for, and gives all settings in effect.
-    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+    fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
         let preset = asked.preset.as_deref();
         let preset = self.presets().into_iter().find(|known| Some(known.name) == preset);
         let given = preset.map(|preset| preset.settings).unwrap_or_default();

@@ -17,10 +17,10 @@ mod student;
 use driftgraph_core::fitted::edges::Direction;
 use driftgraph_core::train::settings::Setting;
 use driftgraph_core::{SeriesSet, Uninformative};
-use driftgraph_data::record::{Asked, TrainingRecord};
+use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use serde_json::{Map, Value};
 
-use crate::lagged_edges::{PairFound, lagged_edges};
+use crate::lagged_edges::{PairLinks, lagged_edges};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError};
 use crate::regular::{COUNTS_ROWS, regular_series};
@@ -68,7 +68,7 @@ impl Method for Pcmci {
         TAKES
     }
 
-    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+    fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
         settings::resolved::<PcmciSettings>(self, asked)
     }
 
@@ -116,7 +116,7 @@ impl Method for PcmciPlus {
         TAKES
     }
 
-    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+    fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
         settings::resolved::<PlusMethodSettings>(self, asked)
     }
 
@@ -256,7 +256,7 @@ fn edges(
         let within = results.values[pair];
         let counts = !(directed && way == Some(Direction::Backward));
         let score = all_lagged.abs().max(if counts { within.abs() } else { 0.0 });
-        PairFound { score, lagged, is_lagged, within, way, units: None }
+        PairLinks { score, lagged, is_lagged, within, way, units: None }
     };
     lagged_edges(links.n_variables(), found)
 }

@@ -7,7 +7,7 @@ use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_core::{Preparation, SeriesSet};
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use serde_json::{Map, Value};
 
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask};
@@ -17,7 +17,7 @@ use crate::{METHODS, bridge, halves, method_of};
 #[derive(Clone)]
 pub struct FitPlan {
     method: &'static dyn Method,
-    asked: Asked,
+    asked: MethodRequest,
     settings: Map<String, Value>,
 }
 
@@ -145,7 +145,7 @@ fn other_setting(name: &str, method: &str) -> String {
 }
 
 /// Reads a settings file: `method`, `preset` and settings by name.
-pub fn asked_in_toml(text: &str) -> Result<Asked, PlanError> {
+pub fn asked_in_toml(text: &str) -> Result<MethodRequest, PlanError> {
     let what = "the settings file";
     let table: toml::Table = toml::from_str(text)
         .map_err(|error| PlanError::Value { what, reason: error.to_string() })?;
@@ -169,7 +169,7 @@ pub fn asked_in_toml(text: &str) -> Result<Asked, PlanError> {
     };
     match settings.keys().find(|name| !known(name)) {
         Some(name) => Err(PlanError::UnknownSetting { name: name.clone() }),
-        None => Ok(Asked { method, preset, settings, edges: Vec::new(), preparation }),
+        None => Ok(MethodRequest { method, preset, settings, edges: Vec::new(), preparation }),
     }
 }
 
@@ -182,7 +182,7 @@ fn preparation_in(settings: &mut Map<String, Value>) -> Result<Preparation, Plan
 
 impl FitPlan {
     /// Fills in what was not asked for, and checks everything.
-    pub fn new(asked: Asked) -> Result<Self, PlanError> {
+    pub fn new(asked: MethodRequest) -> Result<Self, PlanError> {
         let method = method_of(&asked)?;
         refuse_contradictions(&asked)?;
         if !asked.edges.is_empty() && !method.takes().prior_edges {
@@ -194,9 +194,9 @@ impl FitPlan {
 
     /// The plan that a name stands for: a method with its defaults, or a preset.
     pub fn named(name: &str) -> Result<Self, PlanError> {
-        let mut asked = Asked { method: Some(name.to_owned()), ..Asked::default() };
+        let mut asked = MethodRequest { method: Some(name.to_owned()), ..MethodRequest::default() };
         if crate::find(name).is_none() {
-            asked = Asked { preset: Some(name.to_owned()), ..Asked::default() };
+            asked = MethodRequest { preset: Some(name.to_owned()), ..MethodRequest::default() };
         }
         Self::new(asked)
     }
@@ -217,7 +217,7 @@ impl FitPlan {
     }
 
     /// What was asked for.
-    pub fn asked(&self) -> &Asked {
+    pub fn asked(&self) -> &MethodRequest {
         &self.asked
     }
 
@@ -319,7 +319,7 @@ fn has_irregular_times(data: &SeriesSet) -> bool {
 }
 
 /// Refuses different things said of one edge.
-fn refuse_contradictions(asked: &Asked) -> Result<(), PlanError> {
+fn refuse_contradictions(asked: &MethodRequest) -> Result<(), PlanError> {
     let said = |probability: f64| match probability {
         0.0 => "forbidden".to_owned(),
         1.0 => "required".to_owned(),

@@ -21,7 +21,7 @@ use driftgraph_core::train::settings::Setting;
 use driftgraph_core::{SeriesSet, Uninformative};
 use driftgraph_data::record::{Reached, TrainingRecord};
 
-use crate::lagged_edges::{PairFound, lagged_edges};
+use crate::lagged_edges::{PairLinks, lagged_edges};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::regular::{COUNTS_ROWS, RegularSeries, regular_series};
 use settings::RhinoSettings;
@@ -173,7 +173,7 @@ fn edges(trainer: &Trainer<'_>, data: &SeriesSet) -> Result<Vec<LearnedEdge>, Me
             (false, true) => Some(Direction::Backward),
             (false, false) => None,
         };
-        PairFound {
+        PairLinks {
             score: lagged[own].max(within[own]),
             lagged: lagged[own],
             is_lagged: lagged[own] >= 0.5,

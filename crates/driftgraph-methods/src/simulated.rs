@@ -9,7 +9,7 @@ use driftgraph_core::train::memory::predicted_bytes;
 use driftgraph_core::train::preset::Preset as Published;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::{CheckedSettings, FitSettings, Range, SETTINGS, Setting};
-use driftgraph_data::record::{Asked, TrainingRecord};
+use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use serde_json::{Map, Value};
 
 use crate::bridge::BROKEN_STEPS;
@@ -50,7 +50,7 @@ impl Method for Simulated {
         false
     }
 
-    fn resolve(&self, asked: &Asked) -> Result<Map<String, Value>, PlanError> {
+    fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
         let mut settings = to_object(settings(asked)?.get());
         // What is known of edges stands beside the settings.
         settings.remove("edge_priors");
@@ -123,7 +123,7 @@ fn trained(task: &MethodTask<'_>, settings: &CheckedSettings) -> Result<Trained,
 }
 
 /// How often a stuck training may begin again.
-fn restarts(asked: &Asked) -> Result<u64, PlanError> {
+fn restarts(asked: &MethodRequest) -> Result<u64, PlanError> {
     let asked = asked.settings.iter().filter(|(name, _)| *name == RESTARTS.name);
     let asked = asked.map(|(name, value)| (name.clone(), value.clone())).collect();
     let checked = checked_by_table(Simulated.name(), &[RESTARTS], Map::new(), &asked)?;
@@ -132,7 +132,7 @@ fn restarts(asked: &Asked) -> Result<u64, PlanError> {
 }
 
 /// The preset's settings with what was asked for.
-fn settings(asked: &Asked) -> Result<CheckedSettings, PlanError> {
+fn settings(asked: &MethodRequest) -> Result<CheckedSettings, PlanError> {
     let preset: Published = asked.preset.as_deref().map_or(Ok(Published::Simulated), str::parse)?;
     let mut values = to_object(&preset.settings());
     for (name, value) in &asked.settings {

@@ -18,7 +18,7 @@ use faer::Mat;
 use rayon::prelude::*;
 use serde_json::json;
 
-use crate::lagged_edges::{PairFound, Units, lagged_edges};
+use crate::lagged_edges::{PairLinks, Units, lagged_edges};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::regular::{COUNTS_ROWS, Gaps, RegularSeries, regular_series};
 use crate::settings::row;
@@ -271,7 +271,7 @@ fn edges(
     let place = |variable: usize| varying.iter().position(|&idx| idx == variable);
     lagged_edges(data.n_variables(), |source, target| {
         let (Some(cause), Some(effect)) = (place(source), place(target)) else {
-            return PairFound::default();
+            return PairLinks::default();
         };
         let strongest = effects[1..]
             .iter()
@@ -287,7 +287,7 @@ fn edges(
         let score =
             strongest.abs().max(within.abs()) * if settings.scale_scores { strength } else { 1.0 };
         let units = Units { effect: 1.0, strength };
-        PairFound {
+        PairLinks {
             score,
             lagged: strongest,
             is_lagged: strongest != 0.0,

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use driftgraph_core::fitted::edges::{Direction, EdgeKind};
 use driftgraph_core::random::{Purpose, RandomStream};
-use driftgraph_core::train::progress::{Kept, Progress, Silent, Step};
+use driftgraph_core::train::progress::{Checkpoint, Progress, Silent, Step};
 use driftgraph_core::{EdgeScores, ObservedSeries, SeriesSet};
 use driftgraph_methods::{FitPlan, Learned, MethodError, edge_scores};
 use serde_json::{Map, Value, json};
@@ -325,7 +325,7 @@ fn levels_and_lags_out_of_range_are_refused_by_name() {
 /// Keeps the state after every step, and stops after one of them.
 struct Keeping {
     stop_after: u64,
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<Checkpoint>>,
 }
 
 impl Progress for Keeping {

@@ -5,7 +5,7 @@
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::progress::Silent;
 use driftgraph_core::{ObservedSeries, Preparation, SeriesSet};
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use driftgraph_methods::{FitPlan, Learned};
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn seasonal(seed: u64, coupling: f64, size: f64) -> SeriesSet {
 fn learned(data: &SeriesSet, preparation: Preparation) -> Learned {
     let settings = json!({"select": "none", "ensemble": 1, "drift": "linear"});
     let settings = settings.as_object().unwrap().clone();
-    let asked = Asked { settings, preparation, ..Asked::default() };
+    let asked = MethodRequest { settings, preparation, ..MethodRequest::default() };
     FitPlan::new(asked).unwrap().learn(data, &Silent).unwrap()
 }
 

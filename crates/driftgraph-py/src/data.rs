@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::matrix;
 use crate::errors::{Class, OrRaise, core_error};
-use crate::words::in_python_words;
+use crate::python_words::in_python_words;
 
 /// A checked set of series, and where it came from.
 #[pyclass(frozen, module = "driftgraph._native")]

@@ -14,7 +14,7 @@ use driftgraph_view::ViewError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::words::in_python_words;
+use crate::python_words::in_python_words;
 
 /// The classes of `driftgraph.errors` that native code raises.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::train::progress::{Part, Progress, Step};
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use driftgraph_data::write::write_series;
 use driftgraph_data::{Loaded, ReadOptions, load};
 use driftgraph_methods::FitPlan;
@@ -27,7 +27,7 @@ use pyo3::types::PyDict;
 
 use crate::data::SeriesData;
 use crate::errors::{Class, OrRaise};
-use crate::words::in_python_words;
+use crate::python_words::in_python_words;
 
 /// How often the calling thread asks for signals and shows progress.
 const WAKE_UP: Duration = Duration::from_millis(50);
@@ -150,7 +150,7 @@ pub(crate) fn fit<'py>(
     time_budget: Option<f64>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let asked: Asked = serde_json::from_str(asked)
+    let asked: MethodRequest = serde_json::from_str(asked)
         .map_err(|error| Class::Settings.with(&format!("cannot use the settings: {error}")))?;
     let plan = FitPlan::new(asked).or_raise()?;
     plan.check_edges(data.set().variables()).or_raise()?;

@@ -14,8 +14,8 @@ mod fit;
 mod known;
 mod model;
 mod pictures;
+mod python_words;
 mod settings;
-mod words;
 
 /// What the Python front calls.
 #[pyo3::pymodule]

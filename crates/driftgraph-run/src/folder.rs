@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 
-use driftgraph_data::record::{Asked, Ending, JobRecord};
+use driftgraph_data::record::{Ending, JobRecord, MethodRequest};
 use driftgraph_data::run_folder::RunFolder;
 use driftgraph_data::whole_file::{remove_incomplete, write_whole};
 
@@ -58,7 +58,7 @@ impl ClaimedFolder {
     }
 
     /// Whether the folder holds the result of all that was asked for.
-    pub(crate) fn is_finished(&self, asked: &Asked) -> bool {
+    pub(crate) fn is_finished(&self, asked: &MethodRequest) -> bool {
         let record = self.run.peek();
         record.is_some_and(|record| record.ending == Ending::Finished && record.asked == *asked)
     }

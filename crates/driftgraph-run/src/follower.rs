@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use driftgraph_core::train::progress::{Kept, Part, Progress, Step};
+use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step};
 use driftgraph_data::record::Ending;
 
 use crate::checkpoint::key;
@@ -99,11 +99,11 @@ impl<'a> Follower<'a> {
     }
 
     /// Keeps something on disk; the fit outlives a full disk, but not the loss of its folder.
-    fn write(&self, name: &str, thing: &dyn Fn() -> Kept) {
+    fn write(&self, name: &str, thing: &dyn Fn() -> Checkpoint) {
         // The log must not lack steps that will not be repeated.
         let log_error = self.lock().log.flush();
         let begin = Instant::now();
-        let Kept { depends_on, bytes } = thing();
+        let Checkpoint { depends_on, bytes } = thing();
         let checkpoints = &self.work.folder.checkpoints;
         let result = checkpoints.keep(name, &key(&self.work.fingerprint, &depends_on), &bytes);
         let now = Instant::now();
@@ -164,7 +164,7 @@ impl Progress for Follower<'_> {
         })
     }
 
-    fn keep(&self, name: &str, thing: &Kept) {
+    fn keep(&self, name: &str, thing: &Checkpoint) {
         self.write(name, &|| thing.clone());
     }
 

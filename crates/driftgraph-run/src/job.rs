@@ -7,7 +7,9 @@ use driftgraph_core::fitted::edges::LearnedEdge;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::{CoreError, SignatureGraph};
-use driftgraph_data::record::{Asked, Ending, JOB_VERSION, JobRecord, RunRecord, TruthRecord};
+use driftgraph_data::record::{
+    Ending, JOB_VERSION, JobRecord, MethodRequest, RunRecord, TruthRecord,
+};
 use driftgraph_data::run_folder::{DataDescription, Run, RunFolder};
 use driftgraph_data::{Loaded, ReadOptions, fingerprint};
 use driftgraph_methods::FitPlan;
@@ -73,7 +75,7 @@ pub struct Resume {
     /// Where the data are now; where they were when not given.
     pub data_files: Vec<PathBuf>,
     /// Settings that are named again; those of the fit must be the same.
-    pub asked: Asked,
+    pub asked: MethodRequest,
     /// Steps beyond those the fit was to make.
     pub extend_steps: u64,
     /// Time between two checkpoints, instead of that of the fit.

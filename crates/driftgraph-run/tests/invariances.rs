@@ -6,7 +6,7 @@ use std::fs;
 
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::progress::Silent;
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use driftgraph_data::{ReadOptions, load};
 use driftgraph_methods::FitPlan;
 use driftgraph_run::{FitJob, Pace, fit};
@@ -90,7 +90,7 @@ fn edges(files: &[String], settings: &Value) -> String {
     let job = FitJob {
         loaded: load(&paths, &read_options).unwrap(),
         read_options,
-        plan: FitPlan::new(Asked { preset, settings, ..Asked::default() }).unwrap(),
+        plan: FitPlan::new(MethodRequest { preset, settings, ..MethodRequest::default() }).unwrap(),
         folder: folder.path().join("run"),
         replace: false,
         truth: None,

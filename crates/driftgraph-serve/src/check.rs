@@ -7,8 +7,8 @@ use driftgraph_data::{ReadOptions, column_names, load, tables_in};
 use serde_json::{Value, json};
 
 use crate::library::truth;
+use crate::page_words::in_page_words;
 use crate::upload::known_edges;
-use crate::words::in_page_words;
 
 /// The columns of the tables in a folder, what they were taken for, and every problem.
 pub(crate) fn understood(tables: &Path, options: &ReadOptions) -> Value {

@@ -17,8 +17,8 @@ mod library;
 mod live;
 mod new_run;
 mod page;
+mod page_words;
 mod upload;
-mod words;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! What a new fit is asked for: tables, how they are read, known edges, settings.
 
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use driftgraph_data::{DateOrder, DecimalMark, ReadOptions};
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub(crate) struct NewRun {
     #[serde(default)]
     pub(crate) columns: Columns,
     #[serde(default)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: MethodRequest,
     /// Whether the known edges that were uploaded with the tables are compared with.
     #[serde(default)]
     pub(crate) truth: bool,

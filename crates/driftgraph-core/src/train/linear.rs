@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::bridge::{BridgeSettings, CheckedBridgeSettings};
-use super::progress::{Kept, Part, Progress, Step, Training};
+use super::progress::{Checkpoint, Part, Progress, Step, Training};
 use crate::graph::prior::EdgePrior;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::SmootherStart;
@@ -379,8 +379,8 @@ impl Training for Running<'_> {
         EdgeScores::from_matrix(self.task.n_user, edges.log_odds).expect("log-odds are numbers")
     }
 
-    fn state(&self) -> Kept {
-        Kept::new(self.state, self.key)
+    fn state(&self) -> Checkpoint {
+        Checkpoint::new(self.state, self.key)
     }
 }
 

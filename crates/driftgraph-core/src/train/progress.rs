@@ -97,19 +97,19 @@ pub trait Training {
     fn edge_scores(&self) -> EdgeScores;
 
     /// Everything the part needs to go on bit for bit.
-    fn state(&self) -> Kept;
+    fn state(&self) -> Checkpoint;
 }
 
 /// Something worth keeping, and what it is a function of besides the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct Checkpoint {
     /// Settings as text; kept things of other settings are of no use.
     pub depends_on: String,
     /// The thing.
     pub bytes: Vec<u8>,
 }
 
-impl Kept {
+impl Checkpoint {
     /// Packs a value that depends on some settings.
     pub fn new(value: &impl Serialize, settings: &impl Serialize) -> Self {
         let bytes = postcard::to_stdvec(value).expect("states are plain values");
@@ -128,7 +128,7 @@ pub trait Progress: Sync {
     }
 
     /// Something came to its end by itself and should be kept, so that it is not computed again.
-    fn keep(&self, _name: &str, _thing: &Kept) {}
+    fn keep(&self, _name: &str, _thing: &Checkpoint) {}
 
     /// What was kept under a name is not needed any more.
     fn forget(&self, _name: &str) {}

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::adam::{Adam, AdamState};
 use super::error::FitError;
 use super::fit::{Fit, FitCounters};
-use super::progress::{Divergence, Kept, Part, Progress, Step, Training};
+use super::progress::{Checkpoint, Divergence, Part, Progress, Step, Training};
 use super::schedule::{clip_factor, gradient_norm, kl_weight, learning_rate_share};
 use super::settings::{CheckedSettings, FitSettings};
 use super::time::TimeScaling;
@@ -329,8 +329,8 @@ impl Training for Trainer {
         Self::edge_scores(self)
     }
 
-    fn state(&self) -> Kept {
-        Kept::new(&self.state, &Self::key(self.settings.get()))
+    fn state(&self) -> Checkpoint {
+        Checkpoint::new(&self.state, &Self::key(self.settings.get()))
     }
 }
 

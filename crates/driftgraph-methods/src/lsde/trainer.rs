@@ -4,7 +4,7 @@ use driftgraph_core::layers::{Real, initial_values};
 use driftgraph_core::paths::PlannedSeries;
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::adam::{Adam, AdamState};
-use driftgraph_core::train::progress::{Kept, Part, Progress, Step, Training};
+use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step, Training};
 use driftgraph_core::train::schedule::kl_weight;
 use driftgraph_core::{EdgeScores, ElboTerms};
 use driftgraph_data::record::Reached;
@@ -151,7 +151,7 @@ impl Training for Trainer<'_, f32> {
             .expect("norms are numbers because parameters are checked after each step")
     }
 
-    fn state(&self) -> Kept {
-        Kept::new(&self.state, self.settings)
+    fn state(&self) -> Checkpoint {
+        Checkpoint::new(&self.state, self.settings)
     }
 }

@@ -3,7 +3,7 @@
 use driftgraph_core::layers::{ParameterTable, initial_values};
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::adam::{Adam, AdamState};
-use driftgraph_core::train::progress::{Kept, Part, Progress, Step, Training};
+use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step, Training};
 use driftgraph_core::{EdgeScores, ElboTerms};
 
 use super::network::{Batch, Network, Pass};
@@ -150,7 +150,7 @@ impl Training for Trainer {
             .expect("norms are numbers because parameters are checked after each step")
     }
 
-    fn state(&self) -> Kept {
-        Kept::new(&self.state, &self.settings)
+    fn state(&self) -> Checkpoint {
+        Checkpoint::new(&self.state, &self.settings)
     }
 }

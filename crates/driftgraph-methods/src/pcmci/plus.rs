@@ -47,7 +47,7 @@ pub(crate) struct PlusSettings {
 }
 
 /// What PCMCI+ found at one level.
-pub(crate) struct PlusFound {
+pub(crate) struct PlusLinks {
     /// Lagged parents of each variable, that every test is given.
     #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
     pub(crate) parents: Vec<Vec<Node>>,
@@ -78,11 +78,11 @@ impl Evidence<'_> {
 
 impl PlusSettings {
     /// Finds links at a level, or at that of the best model, which is told.
-    pub(crate) fn run(&self, samples: &Samples, alpha: Option<f64>) -> (PlusFound, f64) {
+    pub(crate) fn run(&self, samples: &Samples, alpha: Option<f64>) -> (PlusLinks, f64) {
         if let Some(alpha) = alpha {
             return (self.at_level(samples, alpha), alpha);
         }
-        let found: Vec<(PlusFound, f64)> = LEVELS
+        let found: Vec<(PlusLinks, f64)> = LEVELS
             .into_par_iter()
             .map(|level| {
                 let found = self.at_level(samples, level);
@@ -90,7 +90,7 @@ impl PlusSettings {
                 (found, score)
             })
             .collect();
-        let mut best: Option<(f64, (PlusFound, f64))> = None;
+        let mut best: Option<(f64, (PlusLinks, f64))> = None;
         for ((found, score), level) in found.into_iter().zip(LEVELS) {
             if best.as_ref().is_none_or(|(smallest, _)| score < *smallest) {
                 best = Some((score, (found, level)));
@@ -99,7 +99,7 @@ impl PlusSettings {
         best.expect("the first level is the best so far because there is none before it").1
     }
 
-    fn at_level(&self, samples: &Samples, alpha: f64) -> PlusFound {
+    fn at_level(&self, samples: &Samples, alpha: f64) -> PlusLinks {
         let lagged = self.search.run(samples, Some(alpha));
         let evidence = Evidence { samples, parents: &lagged.parents, alpha };
         let skeleton = skeleton::find(evidence, self.first_links(&lagged.parents));
@@ -123,7 +123,7 @@ impl PlusSettings {
             self.orient(links, cause, effect);
         });
         let cut = skeleton.cut || colliders.cut;
-        PlusFound { parents: lagged.parents, results, links, ambiguous: colliders.ambiguous, cut }
+        PlusLinks { parents: lagged.parents, results, links, ambiguous: colliders.ambiguous, cut }
     }
 
     /// Links before any test: lagged parents, and all pairs within a row.

@@ -1,7 +1,7 @@
 //! Settings of PCMCI and PCMCI+: their tables, presets and types.
 
 use driftgraph_core::train::settings::{Range, Setting};
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::lags::{Links, Node, Results};
 use super::momentary::MomentaryTests;
 use super::parents::ParentSearch;
-use super::plus::{ColliderRule, PlusFound, PlusSettings};
+use super::plus::{ColliderRule, PlusLinks, PlusSettings};
 use super::samples::Samples;
 use crate::method::{Method, Preset};
 use crate::plan::{PlanError, from_value};
@@ -142,7 +142,7 @@ pub(super) struct PcmciSettings {
 }
 
 /// What PCMCI found.
-pub(super) struct PcmciFound {
+pub(super) struct PcmciLinks {
     #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
     pub(super) parents: Vec<Vec<Node>>,
     /// Levels chosen for each variable.
@@ -154,7 +154,7 @@ pub(super) struct PcmciFound {
 
 impl PcmciSettings {
     /// Both phases.
-    pub(super) fn run(&self, samples: &Samples, n_variables: usize) -> PcmciFound {
+    pub(super) fn run(&self, samples: &Samples, n_variables: usize) -> PcmciLinks {
         let lagged =
             self.common.search(n_variables, self.tau_min).run(samples, self.common.level());
         let tests = MomentaryTests {
@@ -167,7 +167,7 @@ impl PcmciSettings {
             fdr: self.common.fdr == Some(FalseDiscoveries::Bh),
         };
         let (results, links) = tests.run(samples);
-        PcmciFound { parents: lagged.parents, chosen: lagged.chosen, results, links }
+        PcmciLinks { parents: lagged.parents, chosen: lagged.chosen, results, links }
     }
 }
 
@@ -184,7 +184,7 @@ pub(super) struct PlusMethodSettings {
 
 impl PlusMethodSettings {
     /// Everything, with the level that was used.
-    pub(super) fn run(&self, samples: &Samples, n_variables: usize) -> (PlusFound, f64) {
+    pub(super) fn run(&self, samples: &Samples, n_variables: usize) -> (PlusLinks, f64) {
         let settings = PlusSettings {
             search: self.common.search(n_variables, 1),
             rule: self.collider_rule,
@@ -239,7 +239,7 @@ impl Consistent for PlusMethodSettings {
 /// All settings in effect, checked together.
 pub(super) fn resolved<T: Consistent + DeserializeOwned>(
     method: &dyn Method,
-    asked: &Asked,
+    asked: &MethodRequest,
 ) -> Result<Map<String, Value>, PlanError> {
     let name = asked.preset.as_deref();
     let preset = method.presets().into_iter().find(|known| Some(known.name) == name);

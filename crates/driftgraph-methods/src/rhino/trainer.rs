@@ -3,7 +3,7 @@
 use driftgraph_core::layers::{Real, initial_values};
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::adam::{Adam, AdamState};
-use driftgraph_core::train::progress::{Kept, Part, Progress, Step, Training};
+use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step, Training};
 use driftgraph_core::{EdgeScores, ElboTerms};
 use serde::{Deserialize, Serialize};
 
@@ -311,7 +311,7 @@ impl Training for Trainer<'_> {
             .expect("probabilities are numbers because parameters are checked after each step")
     }
 
-    fn state(&self) -> Kept {
-        Kept::new(&self.state, self.settings)
+    fn state(&self) -> Checkpoint {
+        Checkpoint::new(&self.state, self.settings)
     }
 }

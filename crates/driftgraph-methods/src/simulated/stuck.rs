@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use driftgraph_core::train::progress::{Kept, Progress, Step};
+use driftgraph_core::train::progress::{Checkpoint, Progress, Step};
 use driftgraph_core::train::settings::{CheckedSettings, FitSettings, Range, Setting};
 use driftgraph_core::{SeriesSet, Standardizer};
 
@@ -40,14 +40,14 @@ pub(super) fn seed_of(seed: u64, attempt: u64) -> u64 {
 
 /// Attempts that an earlier run of the same fit gave up.
 pub(super) fn given_up(progress: &dyn Progress, settings: &CheckedSettings) -> u64 {
-    let depends_on = Kept::new(&0_u64, settings.get()).depends_on;
+    let depends_on = Checkpoint::new(&0_u64, settings.get()).depends_on;
     let kept = progress.find(ATTEMPT, &depends_on);
     kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()).unwrap_or(0)
 }
 
 /// Keeps that an attempt was given up, so that it is not repeated.
 pub(super) fn give_up(progress: &dyn Progress, settings: &CheckedSettings, attempts: u64) {
-    progress.keep(ATTEMPT, &Kept::new(&attempts, settings.get()));
+    progress.keep(ATTEMPT, &Checkpoint::new(&attempts, settings.get()));
 }
 
 /// Follows a training for its follower, and looks at one of its steps.
@@ -138,7 +138,7 @@ impl Progress for Watch<'_> {
         self.progress.find(name, depends_on)
     }
 
-    fn keep(&self, name: &str, thing: &Kept) {
+    fn keep(&self, name: &str, thing: &Checkpoint) {
         self.progress.keep(name, thing);
     }
 

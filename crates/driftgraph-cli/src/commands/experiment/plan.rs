@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::train::select::CandidateReport;
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use driftgraph_methods::{FitPlan, METHODS, Method, PlanError};
 use driftgraph_systems::families::FAMILIES;
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ pub(super) struct Variant {
     pub(super) group: Option<&'static str>,
     pub(super) source: Source,
     /// The paper's settings for it.
-    pub(super) paper_settings: Asked,
+    pub(super) paper_settings: MethodRequest,
     /// Settings of our own, where the data set itself is not all that varies.
     pub(super) bridge_settings: Map<String, Value>,
     pub(super) paper: Option<PaperFigure>,
@@ -90,7 +90,10 @@ impl Variant {
             name: name.into(),
             group: None,
             source,
-            paper_settings: Asked { preset: Some(preset.to_owned()), ..Asked::default() },
+            paper_settings: MethodRequest {
+                preset: Some(preset.to_owned()),
+                ..MethodRequest::default()
+            },
             bridge_settings: Map::new(),
             paper: None,
         }
@@ -107,7 +110,7 @@ impl Variant {
     }
 
     /// The paper's settings as its published scripts pass them on: all but the one for DREAM3 forget their warm-up.
-    fn script_settings(&self) -> Asked {
+    fn script_settings(&self) -> MethodRequest {
         let mut asked = self.paper_settings.clone();
         if !matches!(self.source, Source::Dream3 { .. }) {
             asked.settings.insert("warmup_steps".to_owned(), 1.into());

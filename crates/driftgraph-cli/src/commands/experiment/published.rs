@@ -1,6 +1,6 @@
 //! The systems that the paper compares SCOTCH with: what it reports for them, and the settings it gives them.
 
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use driftgraph_methods::find;
 use serde_json::{Map, Value, json};
 
@@ -134,7 +134,7 @@ fn column<const N: usize>(drop: f64, columns: [f64; N]) -> Option<usize> {
 }
 
 /// The settings that the paper or a reference states for a method on these data; its defaults where neither does.
-pub(super) fn settings(source: &Source, method: &str) -> Asked {
+pub(super) fn settings(source: &Source, method: &str) -> MethodRequest {
     let preset = preset(source, method);
     // A preset of the same release that is filed under the variant without edges within a row.
     let borrowed = preset.filter(|_| method == "rhino").and_then(|name| {
@@ -149,7 +149,7 @@ pub(super) fn settings(source: &Source, method: &str) -> Asked {
         }
         None => preset.map(str::to_owned),
     };
-    Asked { method: Some(method.to_owned()), preset, settings, ..Asked::default() }
+    MethodRequest { method: Some(method.to_owned()), preset, settings, ..MethodRequest::default() }
 }
 
 fn preset(source: &Source, method: &str) -> Option<&'static str> {

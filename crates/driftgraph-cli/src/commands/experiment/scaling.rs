@@ -13,7 +13,7 @@ use anyhow::Context;
 use driftgraph_core::SeriesSet;
 use driftgraph_core::train::progress::Step;
 use driftgraph_data::ReadOptions;
-use driftgraph_data::record::Asked;
+use driftgraph_data::record::MethodRequest;
 use driftgraph_methods::FitPlan;
 use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
 use driftgraph_systems::{Recipe, generate, registry};
@@ -54,7 +54,7 @@ fn plan(method: &str) -> anyhow::Result<FitPlan> {
     };
     let settings = settings.as_object().cloned().unwrap_or_default();
     let (method, preset) = (Some(name.to_owned()), preset.map(str::to_owned));
-    Ok(FitPlan::new(Asked { method, preset, settings, ..Asked::default() })?)
+    Ok(FitPlan::new(MethodRequest { method, preset, settings, ..MethodRequest::default() })?)
 }
 
 /// Numbers of variables, series and times, and which method.

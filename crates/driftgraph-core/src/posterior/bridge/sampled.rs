@@ -29,7 +29,7 @@ pub(super) struct SampledStates {
     /// z, `[step, variable]`, standardised.
     pub(super) states: Vec<f64>,
     /// Standard normal numbers e, `[step, variable]`.
-    noise: Vec<f64>,
+    normals: Vec<f64>,
 }
 
 /// Moments of sampled steps, and the derivatives by them and by the states.
@@ -51,8 +51,8 @@ pub(super) fn sampled_moments(
     let n = batch.n_steps();
     out.reset(n, n, d);
     sampled.states.resize(n * d, 0.0);
-    sampled.noise.resize(n * d, 0.0);
-    RandomStream::new(draw.seed, Purpose::Brownian, draw.number).fill_normal(&mut sampled.noise);
+    sampled.normals.resize(n * d, 0.0);
+    RandomStream::new(draw.seed, Purpose::Brownian, draw.number).fill_normal(&mut sampled.normals);
     let log_scales: Vec<f64> = scales.iter().map(|&scale| ln(scale)).collect();
     vectorised(
         #[inline(always)]
@@ -66,17 +66,17 @@ pub(super) fn sampled_moments(
                 let log_next = &values.log_deviations[(place + 1) * d..(place + 2) * d];
                 let (here, next) = values.means[step.point * d..(step.point + 2) * d].split_at(d);
                 let own = row * d..(row + 1) * d;
-                let (noise, states) =
-                    (&sampled.noise[own.clone()], &mut sampled.states[own.clone()]);
+                let (normals, states) =
+                    (&sampled.normals[own.clone()], &mut sampled.states[own.clone()]);
                 let (inputs, increments) =
                     (&mut out.inputs[own.clone()], &mut out.increments[own.clone()]);
                 let (variances, logs) =
                     (&mut out.increment_variances[own.clone()], &mut out.log_variances[own]);
                 for v in 0..d {
                     let (deviation, deviation_next) = (spread.here[v], spread.next[v]);
-                    states[v] = here[v] + deviation * noise[v];
+                    states[v] = here[v] + deviation * normals[v];
                     inputs[v] = h * states[v];
-                    let pulled = (spread.correlations[v] * deviation_next - deviation) * noise[v];
+                    let pulled = (spread.correlations[v] * deviation_next - deviation) * normals[v];
                     increments[v] = (next[v] - here[v] + pulled) / scales[v];
                     let relative = deviation_next / scales[v];
                     variances[v] = relative * relative * spread.rests[v];
@@ -104,7 +104,7 @@ pub(super) fn sampled_moments_backward(
                 let h = by.moments.steps[row];
                 let spread = deviations.row(place, d);
                 let own = row * d..(row + 1) * d;
-                let noise = &sampled.noise[own.clone()];
+                let normals = &sampled.normals[own.clone()];
                 let variances = &by.moments.increment_variances[own.clone()];
                 let by_increments = &by.by_moments.increments[own.clone()];
                 let by_inputs = &by.by_moments.inputs[own.clone()];
@@ -117,15 +117,15 @@ pub(super) fn sampled_moments_backward(
                 let (by_deviation, by_deviation_next) = both.split_at_mut(d);
                 let by_correlations = &mut grads.correlations[place * d..(place + 1) * d];
                 for v in 0..d {
-                    let (noise, correlation) = (noise[v], spread.correlations[v]);
+                    let (normal, correlation) = (normals[v], spread.correlations[v]);
                     let by_increment = by_increments[v] / scales[v];
                     let by_state = by_inputs[v] * h + by_states[v];
                     by_here[v] += by_state - by_increment;
                     by_next[v] += by_increment;
                     // The variance enters as itself and as its logarithm.
                     let by_log_variance = by_logs[v] + by_variances[v] * variances[v];
-                    let pulled = by_increment * spread.next[v] * noise;
-                    by_deviation[v] += (by_state - by_increment) * spread.here[v] * noise;
+                    let pulled = by_increment * spread.next[v] * normal;
+                    by_deviation[v] += (by_state - by_increment) * spread.here[v] * normal;
                     by_deviation_next[v] += correlation * pulled + 2.0 * by_log_variance;
                     by_correlations[v] +=
                         pulled * spread.rests[v] - 2.0 * correlation * by_log_variance;

@@ -22,7 +22,7 @@ use crate::posterior::bridge::model::{BridgeModel, KnownLinear, Workspace};
 use crate::posterior::bridge::structure::{BridgeStructure, Pass};
 use crate::posterior::linear::adequacy::{Adequacy, InnovationRows, Neighbours};
 use crate::train::linear::LinearFit;
-use crate::train::progress::{Divergence, Kept, Part, Progress, Step, Training};
+use crate::train::progress::{Checkpoint, Divergence, Part, Progress, Step, Training};
 use crate::{EdgeScores, SeriesSet, Standardizer};
 
 /// Fewest steps of series per training step: fewer would leave the matrices' own cost dominant.
@@ -430,8 +430,8 @@ impl Training for BridgeTrainer {
             .expect("only finite gradients are applied, so that logits are numbers")
     }
 
-    fn state(&self) -> Kept {
-        Kept::new(&self.state, &state_key(self.settings.get()))
+    fn state(&self) -> Checkpoint {
+        Checkpoint::new(&self.state, &state_key(self.settings.get()))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::posterior::bridge::structure::DriftParts;
 use crate::train::bridge::{BridgeError, BridgeSettings, StopReason};
 use crate::train::linear::Extent;
-use crate::train::progress::{Kept, Part, Progress, find};
+use crate::train::progress::{Checkpoint, Part, Progress, find};
 
 /// `linear`, or what is added to it.
 pub(super) fn name_of(settings: &BridgeSettings) -> String {
@@ -121,7 +121,7 @@ fn predict_fold(
         stopped: stop == StopReason::Stopped,
     };
     if trained.ended_by_itself() {
-        progress.keep(&prediction_name(part), &Kept::new(&prediction, settings));
+        progress.keep(&prediction_name(part), &Checkpoint::new(&prediction, settings));
         progress.forget(&part.to_string());
     }
     Ok(prediction)

@@ -11,7 +11,7 @@ use super::{Task, linear_only, settled};
 use crate::random::{Purpose, RandomStream};
 use crate::train::bridge::{BridgeError, BridgeSettings};
 use crate::train::linear::Extent;
-use crate::train::progress::{Kept, Part, Progress, find};
+use crate::train::progress::{Checkpoint, Part, Progress, find};
 use crate::{CoreError, ObservedSeries, SeriesSet};
 
 /// Whole series are drawn from this number on; fewer would give samples that hardly differ.
@@ -101,7 +101,7 @@ impl Sample {
             return Ok(Self::Stopped);
         }
         let kept: Vec<bool> = linear.edges.probabilities.iter().map(|p| *p > KEPT_ABOVE).collect();
-        progress.keep(&name, &Kept::new(&kept, settings));
+        progress.keep(&name, &Checkpoint::new(&kept, settings));
         progress.forget(&part.to_string());
         Ok(Self::Kept(kept))
     }

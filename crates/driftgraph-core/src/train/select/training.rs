@@ -7,7 +7,7 @@ use crate::train::bridge::{
     BridgeError, BridgeTrainer, CheckedBridgeSettings, StopReason, state_key,
 };
 use crate::train::linear::{Extent, Follower, LinearEnd, LinearResult, LinearState};
-use crate::train::progress::{Divergence, Kept, Part, Progress, Step, Training, find};
+use crate::train::progress::{Checkpoint, Divergence, Part, Progress, Step, Training, find};
 
 /// A fit that has come to an end.
 pub(super) struct Trained {
@@ -20,9 +20,11 @@ pub(super) struct Trained {
 
 impl Trained {
     /// Everything needed to go on.
-    pub(super) fn kept(&self) -> Kept {
+    pub(super) fn kept(&self) -> Checkpoint {
         match &self.linear {
-            Some(linear) => Kept::new(&linear.state, &state_key(self.trainer.settings().get())),
+            Some(linear) => {
+                Checkpoint::new(&linear.state, &state_key(self.trainer.settings().get()))
+            }
             None => Training::state(&self.trainer),
         }
     }

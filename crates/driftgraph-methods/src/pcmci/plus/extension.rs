@@ -2,10 +2,10 @@
 
 use super::super::lags::{Links, Mark, Node, Pair};
 use super::super::samples::Samples;
-use super::PlusFound;
+use super::PlusLinks;
 
 /// Mean criterion of Akaike over all variables, each explained by its parents in one directed graph.
-pub(super) fn mean_model_score(found: &PlusFound, samples: &Samples) -> f64 {
+pub(super) fn mean_model_score(found: &PlusLinks, samples: &Samples) -> f64 {
     let directed = directed(found);
     let n = directed.n_variables();
     let score = |target: usize| {
@@ -22,7 +22,7 @@ pub(super) fn mean_model_score(found: &PlusFound, samples: &Samples) -> f64 {
 ///
 /// Again and again a variable whose neighbours by open links are all linked with each other gets all these links
 /// as arrows into it. Where there is none, links that are left stay open and count as absent.
-fn directed(found: &PlusFound) -> Links {
+fn directed(found: &PlusLinks) -> Links {
     let mut links = found.links.clone();
     let mut open = OpenLinks::new(&links);
     let order = by_influx(found);
@@ -36,7 +36,7 @@ fn directed(found: &PlusFound) -> Links {
 }
 
 /// Variables, those first into which most goes.
-fn by_influx(found: &PlusFound) -> Vec<usize> {
+fn by_influx(found: &PlusLinks) -> Vec<usize> {
     let n = found.links.n_variables();
     let mut influx = vec![0.0; n];
     for pair in found.links.pairs() {
