@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::train::select::CandidateReport;
-use driftgraph_data::record::MethodRequest;
 use driftgraph_methods::{FitPlan, METHODS, Method, PlanError};
 use serde_json::{Map, Value, json};
 
