@@ -6,7 +6,7 @@
 
 use driftgraph_core::layers::{Linear, ParameterTable, initial_values, leaky, leaky_slope};
 use driftgraph_core::train::adam::{Adam, AdamState};
-use driftgraph_core::{SeriesSet, Standardizer, TimeGrid};
+use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, TimeGrid};
 
 use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
 use driftgraph_core::process::sde::DiagonalSde;
@@ -53,7 +53,7 @@ impl Method for OdeMean {
     fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
         let OdeMeanSettings { hidden_size, step_size, .. } = plan.typed().ok()?;
         let (n, n_rows) = (data.n_variables(), data.n_rows());
-        let times = || data.series().iter().flat_map(|series| series.times());
+        let times = || data.series().iter().flat_map(ObservedSeries::times);
         let span = times().copied().fold(f64::NEG_INFINITY, f64::max)
             - times().copied().fold(f64::INFINITY, f64::min);
         // Rows of series at the same times fall together; no more steps than this.
