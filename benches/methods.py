@@ -3,7 +3,8 @@
 `methods.py PROGRAM FOLDER` makes data with `PROGRAM generate`, times every method and every reference that can be
 imported, and prints one line of JSON. Ours is the CPU time of `PROGRAM fit` as a whole, and the same less that of a fit
 which does next to nothing (reading the table, writing folder and report); references are timed inside this process,
-without their imports. Speeds compare only where both computed the same: scores are compared, too.
+without their imports. Speeds compare only where both computed the same: scores are compared, too. Steps of training
+stand beside the same steps in PyTorch (`peer_steps.py`), which are compared with golden numbers first.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def forests(values: np.ndarray) -> np.ndarray:
     return np.array(found).T
 
 
-def entry(ours: Ours, overhead: float, data: Path, words: list[str], reference: Callable[[], np.ndarray]) -> dict[str, Any]:
+def entry(ours: Ours, data: Path, words: list[str], reference: Callable[[], np.ndarray]) -> dict[str, Any]:
+    overhead, _ = ours.cpu(data, "partial-correlation")
     whole, folder = ours.cpu(data, *words)
     own = max(whole - overhead, 1e-4)
     result: dict[str, Any] = {"cpu_seconds": own, "whole_cpu_seconds": whole}
@@ -141,11 +143,22 @@ def entry(ours: Ours, overhead: float, data: Path, words: list[str], reference: 
     return result
 
 
+def torch_steps(data: Path) -> dict[str, float]:
+    """CPU seconds of the same steps in PyTorch, where it is installed."""
+    try:
+        import peer_steps
+    except ImportError:
+        return {}
+    golden = Path(__file__).parent.parent / "crates/driftgraph-methods/tests/golden"
+    print("steps in PyTorch", file=sys.stderr)
+    return peer_steps.measure(table(data)[1], golden)
+
+
 def versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found = {}
-    for name in ("lingam", "tigramite", "scikit-learn", "numpy"):
+    for name in ("lingam", "tigramite", "scikit-learn", "torch", "torchdiffeq", "numpy"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -158,9 +171,9 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     ours = Ours(program, folder)
     data = ours.generate("one", variables=15, series=1, points=1000)
-    _, values = table(data)
-    overhead, _ = ours.cpu(data, "partial-correlation")
-    measured: dict[str, Any] = {"overhead_cpu_seconds": overhead, "versions": versions()}
+    wide = ours.generate("wide", variables=50, series=1, points=1000)
+    (_, values), (_, wide_values) = table(data), table(wide)
+    measured: dict[str, Any] = {"versions": versions()}
     # First what is ours alone: a process starts with the memory of the one that starts it.
     large = ours.generate("large", variables=100, series=1, points=1000)
     for name, words in {
@@ -172,41 +185,41 @@ def main() -> None:
         measured[name] = {"cpu_seconds": seconds, "megabytes": ours.last_megabytes}
     # The shape of Netsim, on which the references' steps were timed.
     netsim = ours.generate("netsim", variables=15, series=5, points=200)
+    # The difference of two fits is that of many steps, so that what a fit costs besides does not count.
     ngm = ["--adaptive=false", "--steps"]
     cuts = ["--preset", "cuts-netsim", "--fill-after", "0", "--masked-epochs", "0", "--last-epochs"]
     rhino = ["--rounds", "1", "--steps"]
     steps = {
-        "ngm": ("ngm", [*ngm, "10"], [*ngm, "60"], 50),
+        "ngm": ("ngm", [*ngm, "10"], [*ngm, "210"], 200),
         # Seven batches of 128 in an epoch.
-        "cuts": ("cuts", [*cuts, "1"], [*cuts, "4"], 3),
-        "rhino": ("rhino", ["--preset", "rhino-netsim", *rhino, "5"], ["--preset", "rhino-netsim", *rhino, "45"], 40),
+        "cuts": ("cuts", [*cuts, "1"], [*cuts, "11"], 10),
+        "rhino": ("rhino", ["--preset", "rhino-netsim", *rhino, "5"], ["--preset", "rhino-netsim", *rhino, "205"], 200),
         "rhino-noinst": (
             "rhino-noinst",
             ["--preset", "rhino-noinst-netsim", *rhino, "5"],
-            ["--preset", "rhino-noinst-netsim", *rhino, "45"],
-            40,
+            ["--preset", "rhino-noinst-netsim", *rhino, "205"],
+            200,
         ),
     }
     for name, (method, fewer, more, n_more) in steps.items():
         print(name, file=sys.stderr)
         measured[name] = {"cpu_seconds": ours.per_step(netsim, method, fewer, more, n_more)}
+    for name, seconds in torch_steps(netsim).items():
+        measured[name]["torch_cpu_seconds"] = seconds
     pcmci = ["--tau-max", "2", "--pc-alpha", "auto"]
-    jobs: dict[str, tuple[list[str], Callable[[], np.ndarray]]] = {
-        "varlingam": (
-            ["varlingam", "--lags", "1", "--criterion", "none", "--prune=false"],
-            lambda: lingam(values, 1, False),
-        ),
-        "varlingam-pruned": (
-            ["varlingam", "--lags", "2", "--criterion", "none", "--prune=true"],
-            lambda: lingam(values, 2, True),
-        ),
-        "pcmci": (["pcmci", *pcmci], lambda: tigramite(values, plus=False)),
-        "pcmci-plus": (["pcmci-plus", *pcmci], lambda: tigramite(values, plus=True)),
-        "dyngenie3": (["dyngenie3", "--trees", str(TREES)], lambda: forests(values)),
+    plain = ["varlingam", "--lags", "1", "--criterion", "none", "--prune=false"]
+    pruned = ["varlingam", "--lags", "2", "--criterion", "none", "--prune=true"]
+    jobs: dict[str, tuple[Path, list[str], Callable[[], np.ndarray]]] = {
+        "varlingam": (data, plain, lambda: lingam(values, 1, False)),
+        "varlingam-50": (wide, plain, lambda: lingam(wide_values, 1, False)),
+        "varlingam-pruned": (data, pruned, lambda: lingam(values, 2, True)),
+        "pcmci": (data, ["pcmci", *pcmci], lambda: tigramite(values, plus=False)),
+        "pcmci-plus": (data, ["pcmci-plus", *pcmci], lambda: tigramite(values, plus=True)),
+        "dyngenie3": (data, ["dyngenie3", "--trees", str(TREES)], lambda: forests(values)),
     }
-    for name, (words, reference) in jobs.items():
+    for name, (file, words, reference) in jobs.items():
         print(name, file=sys.stderr)
-        measured[name] = entry(ours, overhead, data, words, reference)
+        measured[name] = entry(ours, file, words, reference)
     print(json.dumps(measured))
 
 

@@ -8,7 +8,7 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 
 use crate::bench::{keep_result, show_on_page};
-use crate::bench_step::{cpu_model, date, number, result, text_of};
+use crate::bench_step::{cpu_model, date, number, python_with_torch, result, text_of};
 use crate::shell::{cargo, root, run as run_program, say, succeeds};
 
 /// Most memory of a method on 100 variables and 1,000 rows.
@@ -20,16 +20,26 @@ const MOST_SECONDS: f64 = 20.0;
 struct Pair {
     name: &'static str,
     what: &'static str,
+    n_variables: u32,
     reference: &'static str,
     least_ratio: f64,
     /// Largest difference of scores where both compute the same; `None` where chance decides.
     agreement: Option<f64>,
 }
 
-const PAIRS: [Pair; 5] = [
+const PAIRS: [Pair; 6] = [
     Pair {
         name: "varlingam",
         what: "`varlingam`, one lag, not pruned",
+        n_variables: 15,
+        reference: "lingam",
+        least_ratio: 20.0,
+        agreement: Some(1e-6),
+    },
+    Pair {
+        name: "varlingam-50",
+        what: "`varlingam`, one lag, not pruned",
+        n_variables: 50,
         reference: "lingam",
         least_ratio: 20.0,
         agreement: Some(1e-6),
@@ -37,6 +47,7 @@ const PAIRS: [Pair; 5] = [
     Pair {
         name: "varlingam-pruned",
         what: "`varlingam`, two lags, pruned",
+        n_variables: 15,
         reference: "lingam",
         least_ratio: 20.0,
         agreement: Some(1e-6),
@@ -44,6 +55,7 @@ const PAIRS: [Pair; 5] = [
     Pair {
         name: "pcmci",
         what: "`pcmci`, two lags, level chosen",
+        n_variables: 15,
         reference: "tigramite",
         least_ratio: 20.0,
         agreement: Some(1e-6),
@@ -51,21 +63,22 @@ const PAIRS: [Pair; 5] = [
     Pair {
         name: "pcmci-plus",
         what: "`pcmci-plus`, two lags, level chosen",
+        n_variables: 15,
         reference: "tigramite",
         least_ratio: 20.0,
-        // Where the direction is known, ours has no value against it.
-        agreement: None,
+        agreement: Some(1e-6),
     },
     Pair {
         name: "dyngenie3",
         what: "`dyngenie3`, 100 trees per target",
+        n_variables: 15,
         reference: "scikit-learn",
         least_ratio: 3.0,
         agreement: None,
     },
 ];
 
-/// A step of training whose reference cannot be installed: it was timed on data of this shape, on a busy machine.
+/// A step of training whose reference cannot be installed: it was timed on data of this shape, on another, busy machine.
 struct Timed {
     name: &'static str,
     what: &'static str,
@@ -119,21 +132,16 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A Python of our own with the references, made on first use; those that cannot be had are left out.
+/// The Python with PyTorch, and with the references that can be had.
 fn python_with_references() -> anyhow::Result<PathBuf> {
-    let folder = root().join("target/bench-methods-venv");
-    let python = folder.join("bin/python");
-    if !succeeds(Command::new(&python).args(["-c", "import numpy, sklearn"])) {
-        let mut make = Command::new("python3");
-        run_program("making a Python environment", make.args(["-m", "venv"]).arg(&folder))?;
-    }
-    for package in ["scikit-learn", "lingam", "tigramite", "numba"] {
+    let python = python_with_torch()?;
+    for package in ["scikit-learn", "lingam", "tigramite", "numba", "torchdiffeq"] {
         let module = if package == "scikit-learn" { "sklearn" } else { package };
         if !succeeds(Command::new(&python).args(["-c", &format!("import {module}")])) {
             let mut install = Command::new(&python);
             let install = install.args(["-m", "pip", "install", "-q", package]);
             if let Err(error) = run_program(&format!("installing {package}"), install) {
-                say(&format!("{error}: its times are those measured before"));
+                say(&format!("{error}: nothing to compare with"));
             }
         }
     }
@@ -154,17 +162,10 @@ fn table(measured: &Value) -> anyhow::Result<String> {
             }
             Err(_) => (format!("{} cannot be installed", pair.reference), "-".to_owned()),
         };
-        let what = pair.what;
-        writeln!(text, "| {what} | 15 variables, 1,000 rows | {ours:.1} | {theirs} | {ratio} |")?;
-    }
-    for step in &STEPS {
-        let ours = number(&measured[step.name], "cpu_seconds")?;
-        let (theirs, ratio) = (1e3 * step.reference_seconds, step.reference_seconds / ours);
+        let Pair { what, n_variables, .. } = pair;
         writeln!(
             text,
-            "| {} | 15 variables, 5 series of 200 rows | {:.1} | {theirs:.0} (timed before) | {ratio:.1} |",
-            step.what,
-            1e3 * ours
+            "| {what} | {n_variables} variables, 1,000 rows | {ours:.1} | {theirs} | {ratio} |"
         )?;
     }
     for (name, what) in LARGE {
@@ -174,6 +175,33 @@ fn table(measured: &Value) -> anyhow::Result<String> {
             "| {what} | 100 variables, 1,000 rows; {:.0} MB | {:.0} | - | - |",
             number(found, "megabytes")?,
             1e3 * number(found, "cpu_seconds")?
+        )?;
+    }
+    text.push_str(&table_of_steps(measured)?);
+    Ok(text)
+}
+
+/// Steps of training beside the same in PyTorch, and beside what the references took elsewhere.
+fn table_of_steps(measured: &Value) -> anyhow::Result<String> {
+    let mut text = "\n| 15 variables, 5 series of 200 rows | ours, CPU ms | the same in PyTorch, CPU ms | times as fast | \
+                    its reference elsewhere, CPU ms | times as fast |\n\
+                    | --- | ---: | ---: | ---: | ---: | ---: |\n"
+        .to_owned();
+    for step in &STEPS {
+        let ours = number(&measured[step.name], "cpu_seconds")?;
+        let torch = number(&measured[step.name], "torch_cpu_seconds").ok();
+        let words = |digits: usize, value: Option<f64>| {
+            value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        writeln!(
+            text,
+            "| {} | {:.1} | {} | {} | {:.0} | {:.1} |",
+            step.what,
+            1e3 * ours,
+            words(1, torch.map(|seconds| 1e3 * seconds)),
+            words(1, torch.map(|seconds| seconds / ours)),
+            1e3 * step.reference_seconds,
+            step.reference_seconds / ours
         )?;
     }
     Ok(text)
@@ -188,7 +216,8 @@ fn circumstances(measured: &Value, cpu: &str, rustc: &str) -> String {
     format!(
         "Measured {} on one thread of {cpu}, {rustc}, {}; the fastest of three runs of ours, one run of the references. \
          Ours is the CPU time of `driftgraph fit` less that of a fit by `partial-correlation`, which is reading the table and \
-         writing folder and report.",
+         writing folder and report; that of a step is the difference of two fits. PyTorch's steps give the \
+         references' golden numbers (`benches/peer_steps.py`).",
         date(),
         versions.join(", ")
     )

@@ -106,8 +106,8 @@ impl Case {
         }
         let fields: [(Field, &[usize], &[f64]); 3] = [
             (|paths| &mut paths.means, &self.batch.points, &local.means),
-            (|paths| &mut paths.log_deviations, &self.batch.spreads, &local.log_deviations),
-            (|paths| &mut paths.correlations, &self.batch.spreads, &local.correlations),
+            (|paths| &mut paths.log_deviations, &self.batch.deviation_rows, &local.log_deviations),
+            (|paths| &mut paths.correlations, &self.batch.deviation_rows, &local.correlations),
         ];
         for (field, rows, grads) in fields {
             for (place, &row) in rows.iter().enumerate() {

@@ -136,19 +136,19 @@ fn smoothed_paths_and_their_evidence_are_those_of_the_joint_normal_law() {
     let mut sums = StepSums::zero(3);
     for rows in grid.layout().series() {
         let steps: Vec<f64> = (0..rows.n_steps())
-            .map(|step| grid.layout().step(grid.spread_of(rows) + step))
+            .map(|step| grid.layout().step(grid.first_deviation_row(rows) + step))
             .collect();
         let (mean, cov, log_evidence) =
             dense_posterior(&grid, &dynamics, rows.first_point, rows.n_points, &steps);
         evidence += log_evidence;
         let n = rows.n_points * 3;
         for at in 0..n {
-            let (point, spread) = (rows.first_point * 3 + at, grid.spread_of(rows) * 3 + at);
+            let (point, row) = (rows.first_point * 3 + at, grid.first_deviation_row(rows) * 3 + at);
             // Some hundred operations on numbers of order 1.
             assert!((paths.means[point] - mean[at]).abs() < 1e-9);
-            assert!((paths.variances[spread] - cov[at * n + at]).abs() < 1e-9);
+            assert!((paths.variances[row] - cov[at * n + at]).abs() < 1e-9);
             if at + 3 < n {
-                assert!((paths.neighbours[spread] - cov[at * n + at + 3]).abs() < 1e-9);
+                assert!((paths.neighbours[row] - cov[at * n + at + 3]).abs() < 1e-9);
             }
         }
         for (step, h) in steps.iter().enumerate() {
@@ -322,8 +322,8 @@ fn drawn_paths_have_the_moments_of_the_smoother() {
     }
     for rows in grid.layout().series() {
         for at in 0..rows.n_points * 3 {
-            let (point, spread) = (rows.first_point * 3 + at, grid.spread_of(rows) * 3 + at);
-            let (mean, variance) = (sums[point] / f64::from(n), paths.variances[spread]);
+            let (point, row) = (rows.first_point * 3 + at, grid.first_deviation_row(rows) * 3 + at);
+            let (mean, variance) = (sums[point] / f64::from(n), paths.variances[row]);
             let found = squares[point] / f64::from(n) - mean * mean;
             // Deviations s / sqrt(n) and s² sqrt(2 / n); five of them over sixty cells, with a fixed seed.
             assert!((mean - paths.means[point]).abs() < 5.0 * (variance / f64::from(n)).sqrt());

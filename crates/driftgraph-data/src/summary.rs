@@ -164,9 +164,9 @@ fn warnings(loaded: &Loaded, left: &SeriesSet, variables: &[VariableSummary]) ->
         ));
     }
     for (idx, variable) in variables.iter().enumerate() {
-        if let Some(shortage @ Uninformative::Few { .. }) = Uninformative::of(data, idx) {
+        if let Some(reason @ Uninformative::Few { .. }) = Uninformative::of(data, idx) {
             let name = &variable.name;
-            warnings.push(format!("`{name}` {shortage}, too few to learn its edges from"));
+            warnings.push(format!("`{name}` {reason}, too few to learn its edges from"));
         }
     }
     warnings.extend(doubtful_columns::labels(loaded));

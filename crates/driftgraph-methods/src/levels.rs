@@ -11,6 +11,12 @@ use crate::method::Handling;
 pub(crate) const INTERPOLATES: Handling =
     Handling::Instead("interpolates them linearly in time, and holds the ends constant");
 
+/// Bytes of so many copies of all cells, and of a few matrices of pairs.
+pub(crate) fn bytes_of_copies(data: &SeriesSet, n_copies: usize) -> u64 {
+    let (n, n_rows) = (data.n_variables(), data.n_rows());
+    (8 * n * (n_copies * n_rows + 6 * n)) as u64
+}
+
 /// The rows of one series that have at least one observed cell, with the other cells filled.
 pub(crate) struct FilledSeries {
     times: Vec<f64>,

@@ -28,6 +28,7 @@ mod lagged_edges;
 mod levels;
 mod linear_algebra;
 mod lsde;
+mod memory;
 mod method;
 mod ngm;
 mod ode_mean;

@@ -12,6 +12,7 @@ use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
 use driftgraph_core::process::sde::DiagonalSde;
 use driftgraph_core::train::settings::{Range, Setting};
 
+use crate::FitPlan;
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::settings::row;
 
@@ -47,6 +48,22 @@ impl Method for OdeMean {
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        let OdeMeanSettings { hidden_size, step_size, .. } = plan.typed().ok()?;
+        let (n, n_rows) = (data.n_variables(), data.n_rows());
+        let times = || data.series().iter().flat_map(|series| series.times());
+        let span = times().copied().fold(f64::NEG_INFINITY, f64::max)
+            - times().copied().fold(f64::INFINITY, f64::min);
+        // Rows of series at the same times fall together; no more steps than this.
+        let n_steps = n_rows.saturating_add((span / step_size) as usize);
+        // The data, their means and counts; states, their adjoints and hidden sums of a path.
+        let rows = n_rows.saturating_mul(3 * (n + 1));
+        let path = n_steps.saturating_mul(2 * n + hidden_size);
+        // Parameters, their gradient and two moments.
+        let weights = 4 * (2 * n * hidden_size + n + hidden_size);
+        Some((8 * rows.saturating_add(path).saturating_add(weights).min(usize::MAX / 8)) as u64)
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {

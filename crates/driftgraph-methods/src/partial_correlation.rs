@@ -3,7 +3,8 @@
 use driftgraph_core::{EdgeScores, SeriesSet};
 use faer::Mat;
 
-use crate::levels::{FilledSeries, INTERPOLATES, filled_levels};
+use crate::FitPlan;
+use crate::levels::{FilledSeries, INTERPOLATES, bytes_of_copies, filled_levels};
 use crate::linear_algebra::{Eigen, standardize_columns};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 
@@ -38,6 +39,11 @@ impl Method for PartialCorrelation {
             missing_cells: INTERPOLATES,
             prior_edges: false,
         }
+    }
+
+    /// Copies of all cells: the data, filled levels, and columns before and after the constant ones are left out.
+    fn predicted_bytes(&self, _plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        Some(bytes_of_copies(data, 4))
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {

@@ -10,6 +10,7 @@ use driftgraph_core::{Preparation, SeriesSet};
 use driftgraph_data::record::MethodRequest;
 use serde_json::{Map, Value};
 
+use crate::memory::keep_freed_memory;
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask};
 use crate::{METHODS, bridge, halves, method_of};
 
@@ -239,6 +240,7 @@ impl FitPlan {
 
     /// Learns from data, and says what the method does with those it cannot take as they are.
     pub fn learn(&self, data: &SeriesSet, progress: &dyn Progress) -> Result<Learned, MethodError> {
+        keep_freed_memory();
         let transform = self.asked.preparation.fit(data)?;
         let prepared = transform.as_ref().map(|transform| transform.apply(data));
         let given = prepared.as_ref().unwrap_or(data);

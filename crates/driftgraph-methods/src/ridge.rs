@@ -4,7 +4,8 @@ use driftgraph_core::{EdgeScores, SeriesSet};
 use faer::Mat;
 use rayon::prelude::*;
 
-use crate::levels::{INTERPOLATES, Step, filled_levels, steps};
+use crate::FitPlan;
+use crate::levels::{INTERPOLATES, Step, bytes_of_copies, filled_levels, steps};
 use crate::linear_algebra::Eigen;
 use crate::method::{Learned, Method, MethodError, MethodTask, Takes};
 use crate::regression::{MIN_STEPS, Regression};
@@ -34,6 +35,12 @@ impl Method for Ridge {
 
     fn takes(&self) -> Takes {
         Takes { missing_cells: INTERPOLATES, prior_edges: false, ..Takes::ALL }
+    }
+
+    /// Copies of all cells: twelve with one thread, as measured, and four more for the folds of each other thread.
+    fn predicted_bytes(&self, _plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        let at_once = rayon::current_num_threads().min(MAX_FOLDS);
+        Some(bytes_of_copies(data, 8 + 4 * at_once))
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {

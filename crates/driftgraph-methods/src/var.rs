@@ -3,7 +3,8 @@
 use driftgraph_core::{EdgeScores, SeriesSet};
 use faer::Mat;
 
-use crate::levels::{INTERPOLATES, filled_levels, steps};
+use crate::FitPlan;
+use crate::levels::{INTERPOLATES, bytes_of_copies, filled_levels, steps};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::regression::{MIN_STEPS, Regression};
 
@@ -30,6 +31,11 @@ impl Method for Var {
             missing_cells: INTERPOLATES,
             prior_edges: false,
         }
+    }
+
+    /// Copies of all cells: the data, filled levels, sources and targets, and both again about their means.
+    fn predicted_bytes(&self, _plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        Some(bytes_of_copies(data, 6))
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {

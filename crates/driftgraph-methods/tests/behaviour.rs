@@ -322,3 +322,16 @@ fn the_number_of_threads_changes_no_bit() {
         assert_eq!(run(baseline, 1), run(baseline, 3));
     }
 }
+
+#[test]
+fn predicted_memory_holds_the_data_and_grows_with_them() {
+    let predicted = |method: &str, n_rows: usize| {
+        let (data, _) = linear_process(6, 3, n_rows);
+        FitPlan::named(method).unwrap().predicted_bytes(&data).unwrap()
+    };
+    for method in SIMPLE.into_iter().chain(["ode-mean"]) {
+        let (short, long) = (predicted(method, 50), predicted(method, 500));
+        assert!(short >= 8 * 6 * 3 * 50, "{method}: {short}");
+        assert!(long > 5 * short, "{method}: {short} and {long}");
+    }
+}

@@ -103,3 +103,51 @@ fn add_metrics(line: &mut LogLine, step: &Step<'_>, truth: &Truth) {
         line.extras.insert(name.to_owned(), serde_json::json!(value));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use driftgraph_core::fitted::score::SelfEdges;
+    use driftgraph_core::train::progress::{Checkpoint, Part, Training};
+    use driftgraph_core::{ElboTerms, SignatureGraph};
+
+    use super::*;
+
+    /// Two edges whose probabilities both round to 1; only the log-odds know which is the stronger.
+    struct Sure;
+
+    impl Training for Sure {
+        fn edge_probabilities(&self) -> Vec<f64> {
+            vec![0.0, 1.0, 1.0, 0.0]
+        }
+
+        fn edge_scores(&self) -> EdgeScores {
+            EdgeScores::from_matrix(2, vec![-50.0, 60.0, 40.0, -50.0]).unwrap()
+        }
+
+        fn state(&self) -> Checkpoint {
+            Checkpoint { depends_on: String::new(), bytes: Vec::new() }
+        }
+    }
+
+    #[test]
+    fn the_logged_auroc_ranks_edges_whose_probabilities_round_to_one() {
+        let step = Step {
+            part: Part::WHOLE,
+            number: 0,
+            end: 1,
+            terms: ElboTerms::default(),
+            rate: 0.0,
+            expected_edges: 2.0,
+            undone: None,
+            extras: &[],
+            training: &Sure,
+        };
+        let graph = SignatureGraph::from_matrix(2, vec![false, true, false, false]).unwrap();
+        let mut line = LogLine::new(&step, 0.0);
+        add_metrics(&mut line, &step, &Truth { graph, self_edges: SelfEdges::Dropped });
+        // Of the two pairs the true one comes first: 1; ties of probabilities would give 0.5.
+        assert_eq!(line.extras["auroc"], 1.0);
+        // Counts are of probabilities: both edges are claimed, one of them is true.
+        assert_eq!(line.extras["fdr"], 0.5);
+    }
+}

@@ -1,27 +1,33 @@
 //! Memory that a fit will need, told before it begins.
 
 use driftgraph_core::SeriesSet;
+use driftgraph_core::train::settings::Setting;
 use driftgraph_methods::FitPlan;
 
 /// What the user should know about memory: what will be needed, and whether it is there.
 pub(crate) fn memory_note(plan: &FitPlan, data: &SeriesSet) -> Option<String> {
-    let has = |name: &str| plan.method().settings().iter().any(|setting| setting.name == name);
-    Some(note(plan.predicted_bytes(data)?, available_bytes(), has("ensemble")))
+    Some(note(plan.predicted_bytes(data)?, available_bytes(), advice(&plan.method().settings())))
 }
 
-fn note(needed: u64, available: Option<u64>, bridge: bool) -> String {
+/// What a user can do about it, with the settings that the method has.
+fn advice(settings: &[Setting]) -> &'static str {
+    let has = |name: &str| settings.iter().any(|setting| setting.name == name);
+    if has("ensemble") {
+        "fewer threads (`--threads 1`), one seed (`--ensemble 1`), no choice of settings \
+         (`--select none`) or a longer `--step-size` need less"
+    } else if has("batch_size") {
+        "a smaller `--batch-size`, fewer threads (`--threads 1`) or a longer `--step-size` need less"
+    } else {
+        "fewer threads (`--threads 1`) or fewer variables (`--ignore`) need less"
+    }
+}
+
+fn note(needed: u64, available: Option<u64>, advice: &str) -> String {
     match available {
         Some(available) if needed > available => format!(
-            "warning: the fit needs about {} of memory, {} are free; {}",
+            "warning: the fit needs about {} of memory, {} are free; {advice}",
             size(needed),
             size(available),
-            if bridge {
-                "fewer threads (`--threads 1`), one seed (`--ensemble 1`), no choice of settings \
-                 (`--select none`) or a longer `--step-size` need less"
-            } else {
-                "a smaller `--batch-size`, fewer threads (`--threads 1`) or a longer `--step-size` \
-                 need less"
-            }
         ),
         _ => format!("the fit needs about {} of memory", size(needed)),
     }
@@ -49,13 +55,17 @@ mod tests {
 
     #[test]
     fn memory_is_told_and_too_much_comes_with_advice() {
-        assert_eq!(note(4_200_000, None, true), "the fit needs about 5 MB of memory");
-        let told = note(2_340_000_000, Some(1 << 34), true);
+        let advice_of =
+            |name: &str| advice(&driftgraph_methods::find(name).expect("it is known").settings());
+        let bridge = advice_of("bridge");
+        assert_eq!(note(4_200_000, None, bridge), "the fit needs about 5 MB of memory");
+        let told = note(2_340_000_000, Some(1 << 34), bridge);
         assert_eq!(told, "the fit needs about 2.3 GB of memory");
-        let warned = note(2_340_000_000, Some(800_000_000), false);
+        let warned = note(2_340_000_000, Some(800_000_000), advice_of("simulated"));
         assert!(
             warned.starts_with("warning: the fit needs about 2.3 GB of memory, 800 MB are free")
         );
         assert!(warned.contains("--batch-size"));
+        assert!(!advice_of("ridge").contains("--step-size"), "ridge has none");
     }
 }

@@ -14,6 +14,7 @@ mod sample;
 mod scaling;
 mod table;
 mod tables;
+mod variants;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@ mod check;
 mod dates;
 mod demo;
 mod docs;
+mod docs_outputs;
 mod errors;
 mod experiment;
 mod faults;

@@ -29,15 +29,15 @@ impl Stored {
             let name = format!("parameter.{}", parameter.name);
             stored.add(name, slot.of(&state.parameters), &[slot.rows, slot.cols]);
         }
-        let (points, spreads) = (layout.n_points(), layout.n_spreads());
+        let (points, deviation_rows) = (layout.n_points(), layout.n_deviation_rows());
         stored.add("paths.means", &state.paths.means, &[points, d]);
-        stored.add("paths.log_deviations", &state.paths.log_deviations, &[spreads, d]);
-        stored.add("paths.correlations", &state.paths.correlations, &[spreads, d]);
+        stored.add("paths.log_deviations", &state.paths.log_deviations, &[deviation_rows, d]);
+        stored.add("paths.correlations", &state.paths.correlations, &[deviation_rows, d]);
         let observed: Vec<f64> =
             (0..points).flat_map(|point| layout.observed_row(point).to_vec()).collect();
         stored.add("observed", &observed, &[points, d]);
-        let lengths: Vec<f64> = (0..spreads).map(|spread| layout.step(spread)).collect();
-        stored.add("step_lengths", &lengths, &[spreads]);
+        let lengths: Vec<f64> = (0..deviation_rows).map(|row| layout.step(row)).collect();
+        stored.add("step_lengths", &lengths, &[deviation_rows]);
         stored.add("increment_scales", model.increment_scales(), &[d]);
         for number in 0..epoch.n_batches() {
             stored.add_batch(number, &Batch::new(layout, epoch.batch(number)));
@@ -68,7 +68,7 @@ impl Stored {
         };
         for (name, places) in [
             ("points", batch.points.clone()),
-            ("spreads", batch.spreads.clone()),
+            ("spreads", batch.deviation_rows.clone()),
             ("distinct", batch.distinct.clone()),
             ("step_points", of_steps(|batch, step| batch.steps[step].point)),
             ("step_distinct", of_steps(|batch, step| batch.steps[step].distinct)),

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::ObservedSeries;
 
-    fn shortage(n_rows: usize, value: impl Fn(usize) -> f64) -> Option<Uninformative> {
+    fn reason_of(n_rows: usize, value: impl Fn(usize) -> f64) -> Option<Uninformative> {
         let times = (0..n_rows).map(|row| row as f64).collect();
         let values = (0..n_rows).map(value).collect();
         let series = ObservedSeries::new("a", 1, times, values).unwrap();
@@ -73,13 +73,13 @@ mod tests {
     fn empty_constant_and_rare_columns_are_told_apart_from_short_ones() {
         let every =
             |n: usize| move |row: usize| if row.is_multiple_of(n) { row as f64 } else { f64::NAN };
-        assert_eq!(shortage(40, |_| f64::NAN), Some(Uninformative::Unseen));
-        assert_eq!(shortage(40, |_| 7.4), Some(Uninformative::Constant));
+        assert_eq!(reason_of(40, |_| f64::NAN), Some(Uninformative::Unseen));
+        assert_eq!(reason_of(40, |_| 7.4), Some(Uninformative::Constant));
         let few = Uninformative::Few { n_values: 12, n_rows: 120 };
-        assert_eq!(shortage(120, every(10)), Some(few));
+        assert_eq!(reason_of(120, every(10)), Some(few));
         assert_eq!(few.to_string(), "has 12 values in 120 rows");
         // Few rows that are complete, and every seventh row of many, can be learned from.
-        assert_eq!(shortage(6, |row| row as f64), None);
-        assert_eq!(shortage(360, every(7)), None);
+        assert_eq!(reason_of(6, |row| row as f64), None);
+        assert_eq!(reason_of(360, every(7)), None);
     }
 }

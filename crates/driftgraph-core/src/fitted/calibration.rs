@@ -59,7 +59,8 @@ pub struct Reliability {
     /// Sum of squared differences between probability and presence.
     pub squares: f64,
     /// Sum of -log(probability of what is the case), in nats.
-    pub surprise: f64,
+    #[serde(rename = "surprise")]
+    pub log_losses: f64,
 }
 
 impl Reliability {
@@ -92,7 +93,7 @@ impl Reliability {
             bin.probability_sum += probability;
             let of_truth = if present { probability } else { 1.0 - probability };
             all.squares += (1.0 - of_truth).powi(2);
-            all.surprise -= ln(of_truth.clamp(f64::EPSILON, 1.0 - f64::EPSILON));
+            all.log_losses -= ln(of_truth.clamp(f64::EPSILON, 1.0 - f64::EPSILON));
         }
         Ok(all)
     }
@@ -105,7 +106,7 @@ impl Reliability {
             bin.probability_sum += more.probability_sum;
         }
         self.squares += other.squares;
-        self.surprise += other.surprise;
+        self.log_losses += other.log_losses;
     }
 
     /// Number of pairs.
@@ -132,7 +133,7 @@ impl Reliability {
 
     /// Mean of -log(probability of what is the case), in nats.
     pub fn log_loss(&self) -> Option<f64> {
-        self.per_pair(self.surprise)
+        self.per_pair(self.log_losses)
     }
 
     fn per_pair(&self, sum: f64) -> Option<f64> {

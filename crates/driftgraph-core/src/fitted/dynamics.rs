@@ -6,20 +6,17 @@
 
 mod effects;
 mod graphs;
-mod net;
-mod part;
 
 pub(super) use graphs::BlockGraphs;
 pub use graphs::GraphChoice;
-use net::BlockNet;
-use part::{BlockPart, PartWorker};
 
 use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
 use crate::graph::posterior::edge_probabilities;
 use crate::numeric::real::{exp, ln};
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::innovation::{Component, InnovationLaw};
-use crate::posterior::bridge::neural::AddsTo;
+use crate::process::node_block::BlockNet;
+use crate::process::part::{AddsTo, BlockPart, PartWorker};
 use crate::process::prior::PriorProcess;
 use crate::random::RandomStream;
 
@@ -127,7 +124,6 @@ impl Dynamics {
         };
         let log_diffusions = bridge.log_diffusions(parameters);
         let (initial_means, initial_logs) = bridge.initial_law(parameters);
-        let narrow: Vec<f32> = parameters.iter().map(|&value| value as f32).collect();
         let units: Vec<f64> =
             bridge.increment_scales().iter().zip(scaling.scales()).map(|(c, s)| c * s).collect();
         Self {
@@ -145,9 +141,7 @@ impl Dynamics {
                 .instant()
                 .zip(odds.instant.as_deref())
                 .map(|(matrix, odds)| gates(matrix, bridge.instant_prior().rules(), odds)),
-            parts: (bridge.parts().iter())
-                .map(|net| Box::new(BlockNet::of_bridge(net, &narrow)) as _)
-                .collect(),
+            parts: bridge.block_parts(parameters),
             diffusion: DiffusionForm::Exponential(
                 log_diffusions.iter().map(|&log| exp(log)).collect(),
             ),

@@ -159,17 +159,17 @@ impl<'a> HiddenPaths<'a> {
         let scaling = self.model.standardizer();
         let paths = &member.paths;
         let point = (place.first_point + at.before) * d;
-        let spread = (place.first_spread + at.before) * d;
+        let row = (place.first_deviation_row + at.before) * d;
         let mut means = paths.means[point..point + d].to_vec();
         let mut variances: Vec<f64> =
-            (paths.log_deviations[spread..spread + d].iter()).map(|log| exp(2.0 * log)).collect();
+            (paths.log_deviations[row..row + d].iter()).map(|log| exp(2.0 * log)).collect();
         if at.share > 0.0 {
             let (now, next) = (1.0 - at.share, at.share);
             for idx in 0..d {
                 means[idx] = now * means[idx] + next * paths.means[point + d + idx];
                 let deviation = variances[idx].sqrt();
-                let other = exp(paths.log_deviations[spread + d + idx]);
-                let correlation = libm::tanh(paths.correlations[spread + idx]);
+                let other = exp(paths.log_deviations[row + d + idx]);
+                let correlation = libm::tanh(paths.correlations[row + idx]);
                 variances[idx] = now * now * variances[idx]
                     + next * next * other * other
                     + 2.0 * now * next * correlation * deviation * other;

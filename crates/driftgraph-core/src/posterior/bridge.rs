@@ -9,7 +9,6 @@ pub mod batch;
 pub mod blocks;
 pub mod deviations;
 pub mod edge_gains;
-mod fixed_part;
 pub mod gated;
 pub mod innovation;
 pub mod kalman;
@@ -19,9 +18,11 @@ pub mod log_odds;
 pub mod mean_field;
 pub mod model;
 pub mod moments;
-pub mod neural;
+pub mod node_part;
 pub mod observation;
+pub(crate) mod part;
 mod sampled;
+pub mod sampled_graphs;
 pub mod structure;
 mod summary;
 pub mod transition;
@@ -40,7 +41,7 @@ const CORRELATION_RANGE: (f64, f64) = (0.02, 0.98);
 pub struct BridgePosterior {
     /// Where every point lives.
     pub layout: BridgeLayout,
-    /// Parameters of all points and spread rows.
+    /// Parameters of all points and deviation rows.
     pub values: LocalValues,
 }
 
@@ -61,7 +62,7 @@ impl BridgePosterior {
         let start = levels(&layout, known_noise);
         let n_variables = layout.n_variables();
         let mut values = LocalValues::default();
-        values.reset(layout.n_points(), layout.n_spreads(), n_variables);
+        values.reset(layout.n_points(), layout.n_deviation_rows(), n_variables);
         for rows in layout.series() {
             let times = unit_times(&layout, rows);
             for (variable, level) in start.levels.iter().enumerate() {
@@ -71,12 +72,11 @@ impl BridgePosterior {
                 for (point, smoothed) in level.smooth(&times, &observed).iter().enumerate() {
                     let at = |row: usize| (row + point) * n_variables + variable;
                     values.means[at(rows.first_point)] = smoothed.mean;
-                    // Series that share spread rows have the same deviations: any may write them.
-                    let spread = at(rows.first_spread);
-                    values.log_deviations[spread] = ln(smoothed.deviation.max(1e-6));
+                    // Series that share deviation rows have the same deviations: any may write them.
+                    let row = at(rows.first_deviation_row);
+                    values.log_deviations[row] = ln(smoothed.deviation.max(1e-6));
                     let (low, high) = CORRELATION_RANGE;
-                    values.correlations[spread] =
-                        libm::atanh(smoothed.correlation.clamp(low, high));
+                    values.correlations[row] = libm::atanh(smoothed.correlation.clamp(low, high));
                 }
             }
         }
@@ -92,7 +92,7 @@ impl BridgePosterior {
     /// Deviations of one series' grid points, `[point, variable]`, standardised.
     pub fn deviations(&self, rows: &SeriesRows) -> Vec<f64> {
         let n_variables = self.layout.n_variables();
-        let logs = &self.values.log_deviations[rows.first_spread * n_variables..];
+        let logs = &self.values.log_deviations[rows.first_deviation_row * n_variables..];
         logs[..rows.n_points * n_variables].iter().map(|&log| exp(log)).collect()
     }
 }

@@ -88,6 +88,11 @@ fn terms_gradients_and_steps_equal_those_of_the_reference() {
         assert_close(&[terms.path_kl], &flat(&wanted["kl_path"]), "divergence of paths");
         assert_close(&[terms.initial_kl], &flat(&wanted["kl0"]), "divergence of first states");
         assert_close(&[terms.log_likelihood], &flat(&wanted["log_pxs"]), "likelihood");
+        // States at the beginnings of steps, `[step, series, variable]`, of which two are between rows of the data.
+        let width = n_series * d;
+        let starts = trainer.work.step_states.chunks_exact(width).step_by(2).flatten();
+        let starts: Vec<f64> = starts.copied().collect();
+        assert_close(&starts, &flat(&wanted["zs"])[..4 * width], "paths");
         assert_close(&trainer.work.contexts, &flat(&wanted["context"]), "contexts");
         for parameter in table.parameters() {
             let (wanted, name) = (flat(&golden["grads"][&parameter.name]), &parameter.name);

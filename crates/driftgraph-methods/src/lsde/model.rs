@@ -85,7 +85,7 @@ pub(super) struct Workspace<R> {
     /// `[state row, variable]`.
     pub(super) states: Vec<R>,
     /// The others are `[step row, variable]`.
-    step_states: Vec<R>,
+    pub(super) step_states: Vec<R>,
     steps: Steps<R>,
     grads: Steps<R>,
 }

@@ -1,6 +1,7 @@
 //! Steps of the reference, compared number by number.
 
 use driftgraph_core::ObservedSeries;
+use driftgraph_core::train::adam::Adam;
 use serde_json::Value;
 
 use super::*;
@@ -78,6 +79,31 @@ fn all_steps_equal_those_of_the_reference() {
             check_step(&mut trainer, &windows, step, what);
         }
         assert_close(&trainer.norms(), &flat(&case["group_weights"]), TOLERANCE, what);
+        trainer.begin_second_stage();
+        check_second_penalties(&trainer.state.lambda, &flat(&case["weighted_lambda_for_stage2"]));
+    }
+}
+
+/// Penalties are one over a norm, so that their relative errors are those of the norms.
+fn check_second_penalties(found: &[f64], wanted: &[f64]) {
+    assert_eq!(found.len(), wanted.len());
+    for (found, wanted) in found.iter().zip(wanted) {
+        let close = (found - wanted).abs() < 10.0 * TOLERANCE * wanted;
+        assert!(close || found == wanted, "penalty {found} and {wanted}");
+    }
+}
+
+/// Norms of the gradients of all four arrays.
+fn check_norms(network: &network::Network, grads: &[f64], wanted: &Value, what: &str) {
+    let slots = [
+        ("fc1.weight", network.inner.weight),
+        ("fc1.bias", network.inner.bias),
+        ("fc2.0.weight", network.outer.weight),
+        ("fc2.0.bias", network.outer.bias),
+    ];
+    for (name, slot) in slots {
+        let norm = slot.of(grads).iter().map(|grad| grad * grad).sum::<f64>().sqrt();
+        assert_close(&[norm], &[wanted[name].as_f64().unwrap()], TOLERANCE, what);
     }
 }
 
@@ -100,6 +126,16 @@ fn check_step(trainer: &mut Trainer, windows: &Windows<'_>, step: &Value, what: 
         assert_close(&[pass.loss], &[step["loss_tight"].as_f64().unwrap()], 1e-7, what);
     }
     assert_close(&[pass.loss], &[step["loss"].as_f64().unwrap()], TOLERANCE, what);
+    let times: Vec<f64> = flat(&step["batch_times"]);
+    let intervals: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // Differences of printed times.
+    assert_close(&batch.intervals[..intervals.len()], &intervals, 1e-12, what);
+    check_norms(&network, &grads, &step["grad_norm"], what);
+    if step["params_after_adam"].is_object() {
+        let (mut moved, mut adam) = (parameters_before, trainer.state.adam.clone());
+        Adam::default().step(trainer.learning_rate(0), &grads, &mut adam, &mut moved);
+        assert_close(&moved, &parameters(&step["params_after_adam"]), TOLERANCE, what);
+    }
     trainer.step(&batch);
     if step["params_after_prox"].is_object() {
         assert_close(

@@ -110,7 +110,7 @@ impl Trainer {
     }
 
     /// Penalties by the weights of the first stage; everything else begins again.
-    fn begin_second_stage(&mut self) {
+    pub(super) fn begin_second_stage(&mut self) {
         let norms = self.norms();
         self.state.lambda = norms.iter().map(|norm| self.settings.sparsity / norm).collect();
         // Any other seed will do.
@@ -118,7 +118,7 @@ impl Trainer {
         self.state.adam = AdamState::new(self.state.parameters.len());
     }
 
-    fn learning_rate(&self, number: u64) -> f64 {
+    pub(super) fn learning_rate(&self, number: u64) -> f64 {
         let halved = number % self.settings.steps > HALVED_AFTER;
         self.settings.learning_rate * if halved { 0.5 } else { 1.0 }
     }

@@ -88,6 +88,8 @@ fn terms_gradients_and_steps_equal_those_of_the_reference() {
             parameter.slot.of_mut(&mut trainer.state.parameters).copy_from_slice(&wanted);
         }
         let noise = [flat(&case["gumbel_inst"]), flat(&case["gumbel_lag"])];
+        let sample = trainer.model.graph.sample(&trainer.state.parameters, &noise[0], &noise[1]);
+        check_graph(&sample.edges, case, what);
         for step in 0..3 {
             let pass = trainer.step::<f64>(&flat(&case["x"]), &noise);
             assert_close(&[pass.loss], &[case["losses_of_3_steps"][step].as_f64().unwrap()], what);
@@ -106,6 +108,12 @@ fn terms_gradients_and_steps_equal_those_of_the_reference() {
                 &flat(&terms["log_p_base"]),
                 &format!("{what}, densities"),
             );
+            for (name, wanted) in case["grad_norms"].as_object().unwrap() {
+                let slot = table.find(name).unwrap().slot;
+                let norm = slot.of(&pass.grads).iter().map(|grad| grad * grad).sum::<f64>().sqrt();
+                let what = format!("{what}, norm of the gradient of {name}");
+                assert_close(&[norm], &flat(wanted), &what);
+            }
             for parameter in table.parameters() {
                 let wanted = &case["grads"][&parameter.name];
                 if wanted.is_array() || wanted.is_number() {
@@ -128,4 +136,17 @@ fn terms_gradients_and_steps_equal_those_of_the_reference() {
             );
         }
     }
+}
+
+/// The sampled graph, what it costs for its edges, and for its cycles.
+fn check_graph(edges: &[f64], case: &Value, what: &str) {
+    let (terms, settings) = (&case["terms"], &case["loss_settings"]);
+    let number = |value: &Value| value.as_f64().unwrap();
+    assert_close(edges, &flat(&terms["A"]), &format!("{what}, graph"));
+    let log_prior = -number(&settings["lam"]) * edges.iter().sum::<f64>();
+    assert_close(&[log_prior], &flat(&terms["log_p_A"]), &format!("{what}, prior"));
+    let h = number(&terms["h"]);
+    let penalty = number(&settings["alpha"]) * h + 0.5 * number(&settings["rho"]) * h * h;
+    let per_window = penalty / number(&settings["N"]);
+    assert_close(&[per_window], &flat(&terms["penalty"]), &format!("{what}, cycles"));
 }

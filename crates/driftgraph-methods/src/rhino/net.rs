@@ -157,7 +157,9 @@ impl Net {
 #[expect(clippy::inline_always, reason = "called inside vectorised loops")]
 #[inline(always)]
 pub(super) fn leaky<R: Real>(sum: R) -> R {
-    if sum > R::ZERO { sum } else { R::from_f64(SLOPE) * sum }
+    // The larger of two numbers is one instruction; a branch on signs that nobody can foretell is slow.
+    let low = R::from_f64(SLOPE) * sum;
+    if sum > low { sum } else { low }
 }
 
 /// Gradients of units become those of their arguments.
@@ -167,7 +169,9 @@ pub(super) fn times_slopes<R: Real>(grads: &mut [R], sums: &[R]) {
         #[inline(always)]
         || {
             for (grad, &sum) in grads.iter_mut().zip(sums) {
-                *grad *= if sum > R::ZERO { R::ONE } else { slope };
+                // Both are computed and one is taken, as above.
+                let low = slope * *grad;
+                *grad = if sum > R::ZERO { *grad } else { low };
             }
         },
     );

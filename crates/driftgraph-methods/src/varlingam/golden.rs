@@ -103,13 +103,31 @@ fn check_past(series: &[RegularSeries], d: usize, run: &Value, what: &str) {
     for (lag, wanted) in run["var_coefs"].as_array().unwrap().iter().enumerate() {
         assert_matrix(&past.coefficients[lag], wanted, what);
     }
-    assert_matrix(&past.residuals, &run["residuals_head"], what);
+    check_residuals(&past.residuals, run, what);
     let columns: Vec<Vec<f64>> =
         (0..d).map(|idx| past.residuals.col_as_slice(idx).to_vec()).collect();
     let penalties = Round::new(&columns, &(0..d).collect::<Vec<_>>()).penalties();
     for (penalty, score) in penalties.iter().zip(numbers(&run["first_round_scores"])) {
         assert_close(-penalty, score, what);
     }
+}
+
+/// First and last rows of the residuals, and their covariances.
+fn check_residuals(residuals: &Mat<f64>, run: &Value, what: &str) {
+    assert_matrix(residuals, &run["residuals_head"], what);
+    let n = residuals.nrows();
+    let tail = matrix(&run["residuals_tail"]).len();
+    assert_matrix(
+        &residuals.subrows(n - tail, tail).to_owned(),
+        &run["residuals_tail"],
+        &format!("{what}, last residuals"),
+    );
+    let mean = |idx: usize| residuals.col_as_slice(idx).iter().sum::<f64>() / n as f64;
+    let covariance = Mat::from_fn(residuals.ncols(), residuals.ncols(), |i, j| {
+        let pairs = residuals.col_as_slice(i).iter().zip(residuals.col_as_slice(j));
+        pairs.map(|(x, y)| (x - mean(i)) * (y - mean(j))).sum::<f64>() / n as f64
+    });
+    assert_matrix(&covariance, &run["residuals_cov"], &format!("{what}, covariances"));
 }
 
 #[test]
@@ -143,6 +161,10 @@ fn adaptive_lassos_equal_those_of_the_reference_knot_by_knot() {
             case["chosen_alpha"].as_f64().unwrap(),
             what,
         );
+        let chosen = &lasso.knots[lasso.chosen.knot].coefficients;
+        for (found, wanted) in chosen.iter().zip(numbers(&case["chosen_coef"])) {
+            assert_close(*found, wanted, what);
+        }
         for (found, wanted) in lasso.coefficients.iter().zip(numbers(&case["coef"])) {
             assert_close(*found, wanted, what);
         }

@@ -5,7 +5,7 @@ use super::calendar::Calendar;
 use super::colour;
 use super::element::{Element, PathData};
 use super::legend::{Legend, SAMPLE};
-use super::page::{MARGIN, Words, sheet};
+use super::page::{Caption, MARGIN, sheet};
 use super::text::{Anchor, coloured_label, label, shortened};
 use crate::ReportError;
 
@@ -107,17 +107,17 @@ pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
         3
     };
     let n_rows = n.div_ceil(n_columns);
-    let words = Words {
+    let caption = Caption {
         title: &chart.title,
         subtitle: chart.subtitle.clone(),
         description: description(chart),
     };
     let legend = legend(chart);
-    let top = words.height() + MARGIN;
+    let top = caption.height() + MARGIN;
     let cell = (PANEL.0 + GAP.0, PANEL.1 + GAP.1);
     let legend_x = MARGIN + cell.0 * n_columns as f64 + 14.0;
     let height = (top + cell.1 * n_rows as f64).max(top + legend.height()) + MARGIN;
-    let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &words);
+    let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &caption);
     let times = axis_around(chart.panels.iter().flat_map(Panel::times), chart.is_log, false)
         .with_calendar(chart.calendar);
     for (idx, panel) in chart.panels.iter().enumerate() {
@@ -325,8 +325,8 @@ impl Place<'_> {
         group.push(frame.into_element().set("fill", "none").set("stroke", colour::GUIDE));
         if !time_label.is_empty() {
             let place = (self.x + 0.5 * PANEL.0, bottom + 26.0);
-            let words = coloured_label(place, TICK_FONT, Anchor::Middle, colour::FAINT_TEXT);
-            group.push(words.text(time_label));
+            let label = coloured_label(place, TICK_FONT, Anchor::Middle, colour::FAINT_TEXT);
+            group.push(label.text(time_label));
         }
     }
 

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::colour;
 use super::element::{Element, PathData};
 use super::legend::{Legend, SAMPLE};
-use super::page::{MARGIN, Words, faint_label, sheet};
+use super::page::{Caption, MARGIN, faint_label, sheet};
 use super::text::{Anchor, label, shortened, text_width};
 use crate::ReportError;
 
@@ -58,7 +58,7 @@ pub fn dots_svg(chart: &DotChart) -> Result<String, ReportError> {
             });
         }
     }
-    let words = Words {
+    let caption = Caption {
         title: &chart.title,
         subtitle: chart.subtitle.clone(),
         description: description(chart),
@@ -66,12 +66,12 @@ pub fn dots_svg(chart: &DotChart) -> Result<String, ReportError> {
     let names =
         chart.rows.iter().map(|row| text_width(&shortened(&row.name, FONT, LONGEST_NAME), FONT));
     let left = MARGIN + names.fold(0.0, f64::max) + 14.0;
-    let top = words.height() + MARGIN;
+    let top = caption.height() + MARGIN;
     let bottom = top + ROW * chart.rows.len() as f64;
     let legend = legend(chart);
     let legend_x = left + WIDTH + 28.0;
     let height = (bottom + 44.0).max(top + legend.height()) + MARGIN;
-    let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &words);
+    let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &caption);
     let axis = Axis::around(chart.rows.iter().flat_map(numbers), true);
     let place = |value: f64| left + WIDTH * axis.share(value);
     for (value, text) in axis.ticks() {

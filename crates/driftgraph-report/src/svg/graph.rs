@@ -5,7 +5,7 @@ pub(crate) mod layout;
 
 use super::element::{Element, PathData};
 use super::legend::{Legend, SAMPLE};
-use super::page::{MARGIN, Words, sheet, style};
+use super::page::{Caption, MARGIN, sheet, style};
 use crate::{EffectSign, LearnedEdges, ReportError};
 use arrow::{Arrow, Node, line_width};
 use layout::{HALF_HEIGHT, LOOP_ROOM, half_width, node_positions, node_text};
@@ -51,7 +51,7 @@ impl Standing {
         is_true.map_or(Self::Learned, |is_true| if is_true { Self::Correct } else { Self::False })
     }
 
-    fn words(self) -> &'static str {
+    fn in_words(self) -> &'static str {
         match self {
             Self::Learned => "",
             Self::Correct => ", known",
@@ -127,8 +127,11 @@ impl DrawnEdge {
         };
         let (source, target) = (&names[self.source], &names[self.target]);
         let between = if self.is_undirected { "—" } else { "→" };
-        let tooltip =
-            format!("{source} {between} {target}: {}{sign}{}", self.value, self.standing.words());
+        let tooltip = format!(
+            "{source} {between} {target}: {}{sign}{}",
+            self.value,
+            self.standing.in_words()
+        );
         let mut group = Element::new("g").set("class", &edge_class(self.sign, self.standing));
         if let Some(listed) = self.listed {
             group = group.set("data-edge", &listed.to_string());
@@ -225,16 +228,16 @@ pub(crate) fn line_sample(standing: Standing, width: f64) -> Element {
 pub fn graph_svg(edges: &LearnedEdges, options: &GraphOptions) -> Result<String, ReportError> {
     edges.check()?;
     let drawn = drawn_edges(edges, options.selection)?;
-    let words = words(edges, options, &drawn);
+    let caption = caption(edges, options, &drawn);
     let selected = drawn.iter().filter(|edge| edge.standing != Standing::Missed);
     let ends: Vec<_> = selected.map(|edge| (edge.source, edge.target)).collect();
     let drawing = draw(edges.names, &node_positions(edges.names, &ends), &drawn);
     let legend = legend(edges, &drawn);
-    let (top, legend_x) = (words.height(), MARGIN + drawing.width + 14.0);
+    let (top, legend_x) = (caption.height(), MARGIN + drawing.width + 14.0);
     let height = drawing.height.max(legend.height() + LOOP_ROOM);
     // A graph lower than its legend stands at half the height of it.
     let shift = format!("translate({MARGIN} {:.2})", top + 0.5 * (height - drawing.height));
-    let mut svg = sheet(legend_x + legend.width() + MARGIN, top + height, &words);
+    let mut svg = sheet(legend_x + legend.width() + MARGIN, top + height, &caption);
     svg.push(style());
     svg.push(Element::new("g").set("transform", &shift).with_all(drawing.content));
     svg.push(legend.draw(legend_x, top + LOOP_ROOM));
@@ -306,7 +309,11 @@ fn legend(edges: &LearnedEdges, drawn: &[DrawnEdge]) -> Legend {
     legend
 }
 
-fn words<'a>(edges: &LearnedEdges, options: &GraphOptions<'a>, drawn: &[DrawnEdge]) -> Words<'a> {
+fn caption<'a>(
+    edges: &LearnedEdges,
+    options: &GraphOptions<'a>,
+    drawn: &[DrawnEdge],
+) -> Caption<'a> {
     let n = edges.n_variables();
     let selected: Vec<_> = drawn.iter().filter(|edge| edge.standing != Standing::Missed).collect();
     let which = match options.selection {
@@ -324,5 +331,5 @@ fn words<'a>(edges: &LearnedEdges, options: &GraphOptions<'a>, drawn: &[DrawnEdg
         names => format!(" Strongest: {names}."),
     };
     let description = format!("Directed graph of {n} variables with {subtitle}.{strongest}");
-    Words { title: options.title, subtitle, description }
+    Caption { title: options.title, subtitle, description }
 }

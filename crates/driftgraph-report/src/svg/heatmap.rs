@@ -3,7 +3,7 @@
 use super::element::{Element, PathData};
 use super::graph::{SIGN_MEANINGS, sign_class};
 use super::legend::{Legend, SAMPLE};
-use super::page::{MARGIN, Words, sheet, style};
+use super::page::{Caption, MARGIN, sheet, style};
 use super::text::{shortened, text_width};
 use crate::{EffectSign, LearnedEdges, ReportError};
 
@@ -174,7 +174,7 @@ pub fn heatmap_svg(edges: &LearnedEdges, title: &str) -> Result<String, ReportEr
     edges.check()?;
     let n = edges.n_variables();
     let subtitle = format!("{} from source (row) to target (column)", edges.score_name);
-    let words = Words { title, subtitle, description: description(edges) };
+    let caption = Caption { title, subtitle, description: description(edges) };
     let pairs = || (0..n * n).map(|idx| [idx / n, idx % n]);
     let cells = pairs().map(|[source, target]| Cell {
         source,
@@ -188,9 +188,9 @@ pub fn heatmap_svg(edges: &LearnedEdges, title: &str) -> Result<String, ReportEr
         edges.truth.map(|truth| pairs().zip(truth).filter(|one| *one.1).map(|one| one.0).collect());
     let drawing = draw(edges.names, &(0..n).collect::<Vec<_>>(), &cells, truth.as_deref());
     let legend = legend(edges);
-    let (top, legend_x) = (words.height(), MARGIN + drawing.side + 24.0);
+    let (top, legend_x) = (caption.height(), MARGIN + drawing.side + 24.0);
     let height = top + drawing.side.max(legend.height() + MARGIN) + MARGIN;
-    let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &words);
+    let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &caption);
     svg.push(style());
     let shift = format!("translate({MARGIN} {top:.2})");
     svg.push(Element::new("g").set("transform", &shift).with_all(drawing.content));

@@ -13,16 +13,16 @@ const SUBTITLE_FONT: f64 = 12.0;
 /// Longer titles are shortened rather than letting them widen a small picture without end.
 const TITLE_LIMIT: f64 = 560.0;
 
-/// The words above a picture and behind it.
+/// What stands above a picture and behind it.
 #[derive(Debug, Clone)]
-pub(crate) struct Words<'a> {
+pub(crate) struct Caption<'a> {
     pub(crate) title: &'a str,
     pub(crate) subtitle: String,
     /// The content in words, for screen readers and search.
     pub(crate) description: String,
 }
 
-impl Words<'_> {
+impl Caption<'_> {
     /// Height of title and subtitle, margin included.
     pub(crate) fn height(&self) -> f64 {
         let title = if self.title.is_empty() { 0.0 } else { 1.6 * TITLE_FONT };
@@ -39,10 +39,10 @@ impl Words<'_> {
     }
 }
 
-/// A white sheet with its words, at least `width` wide.
-pub(crate) fn sheet(width: f64, height: f64, words: &Words) -> Element {
-    let (width, height) = (width.max(words.width()).ceil(), height.ceil());
-    let name = if words.title.is_empty() { "Learned edges" } else { words.title };
+/// A white sheet with its caption, at least `width` wide.
+pub(crate) fn sheet(width: f64, height: f64, caption: &Caption) -> Element {
+    let (width, height) = (width.max(caption.width()).ceil(), height.ceil());
+    let name = if caption.title.is_empty() { "Learned edges" } else { caption.title };
     let mut svg = Element::new("svg")
         .set("xmlns", "http://www.w3.org/2000/svg")
         .place(&[("width", width), ("height", height)])
@@ -50,16 +50,16 @@ pub(crate) fn sheet(width: f64, height: f64, words: &Words) -> Element {
         .set("role", "img")
         .set("font-family", "system-ui, -apple-system, 'Segoe UI', sans-serif")
         .tooltip(name)
-        .with(Element::new("desc").text(&words.description))
+        .with(Element::new("desc").text(&caption.description))
         .with(Element::new("rect").set("width", "100%").set("height", "100%").set("fill", "#fff"));
     let mut y = MARGIN;
-    if !words.title.is_empty() {
+    if !caption.title.is_empty() {
         let title = label(MARGIN, y + 0.5 * TITLE_FONT, TITLE_FONT, Anchor::Start);
-        svg.push(title.set("font-weight", "600").text(&words.visible_title()));
+        svg.push(title.set("font-weight", "600").text(&caption.visible_title()));
         y += 1.6 * TITLE_FONT;
     }
     let place = (MARGIN, y + 0.5 * SUBTITLE_FONT);
-    svg.push(faint_label(place, Anchor::Start).text(&words.subtitle));
+    svg.push(faint_label(place, Anchor::Start).text(&caption.subtitle));
     svg
 }
 

@@ -3,7 +3,7 @@
 use super::colour;
 use super::element::{Element, PathData};
 use super::legend::{Legend, SAMPLE};
-use super::page::{MARGIN, Words, faint_label, sheet};
+use super::page::{Caption, MARGIN, faint_label, sheet};
 use super::text::Anchor;
 use crate::ReportError;
 
@@ -53,12 +53,12 @@ pub fn reliability_svg(
         }
     }
     let subtitle = "points on the line: probabilities that mean what they say".to_owned();
-    let words = Words { title, subtitle, description: description(curves) };
-    let corner = (MARGIN + AXIS, words.height() + MARGIN);
+    let caption = Caption { title, subtitle, description: description(curves) };
+    let corner = (MARGIN + AXIS, caption.height() + MARGIN);
     let legend_x = corner.0 + SIDE + 28.0;
     let legend = legend(curves);
     let width = legend_x + legend.width() + MARGIN;
-    let mut svg = sheet(width, corner.1 + SIDE + AXIS + MARGIN, &words);
+    let mut svg = sheet(width, corner.1 + SIDE + AXIS + MARGIN, &caption);
     svg.push(axes(corner));
     for (idx, curve) in curves.iter().enumerate() {
         svg.push(drawn(curve, COLOURS[idx % COLOURS.len()], corner));

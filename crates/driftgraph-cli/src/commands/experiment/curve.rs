@@ -3,7 +3,8 @@
 use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
 
 use super::cell::Cell;
-use super::plan::{Plan, Variant};
+use super::plan::Plan;
+use super::variants::Variant;
 
 /// What is drawn, and its name in the log.
 const METRICS: [(&str, &str); 4] =

@@ -10,8 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::origin::heading;
-use super::plan::{BRIDGE, ORACLE, SCOTCH_PAPER, SIMPLE, is_mean};
+use super::plan::{BRIDGE, ORACLE, SCOTCH_PAPER, SIMPLE};
 use super::published::is_scotch;
+use super::variants::is_mean;
 use crate::args::{ExperimentArgs, ExperimentName};
 use crate::output::write_file;
 use crate::printer;

@@ -4,7 +4,8 @@ use driftgraph_data::record::MethodRequest;
 use driftgraph_methods::find;
 use serde_json::{Map, Value, json};
 
-use super::plan::{BRIDGE, ORACLE, PaperFigure, SCOTCH_PAPER, SCOTCH_SCRIPTS, SIMULATED, Source};
+use super::plan::{BRIDGE, ORACLE, SCOTCH_PAPER, SCOTCH_SCRIPTS, SIMULATED};
+use super::variants::{PaperFigure, Source};
 
 /// Figures of one system, in the order of the columns of a table of the paper.
 type Figures<const N: usize> = [(&'static str, [Option<PaperFigure>; N]); 5];

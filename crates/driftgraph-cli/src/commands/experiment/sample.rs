@@ -13,7 +13,7 @@ use driftgraph_systems::{
     Dropping, Generated, MeasurementNoise, Recipe, families, generate, registry,
 };
 
-use super::plan::Source;
+use super::variants::Source;
 use crate::args::ExperimentArgs;
 use crate::output::write_file;
 

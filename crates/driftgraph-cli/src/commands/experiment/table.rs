@@ -8,8 +8,9 @@ use driftgraph_core::fitted::score::SelfEdges;
 use serde::Serialize;
 
 use super::cell::Cell;
-use super::plan::{ORACLE, PaperFigure, Plan, Variant, paper_mean};
+use super::plan::{ORACLE, Plan};
 use super::tables::{Refusal, Results};
+use super::variants::{PaperFigure, Variant, paper_mean};
 
 /// The metrics of a table, in its order.
 const METRICS: [&str; 9] =

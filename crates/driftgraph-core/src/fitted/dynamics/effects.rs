@@ -1,10 +1,9 @@
 //! Mean partial derivatives of drift and noise over visited states.
 
-use super::part::Strengths;
 use super::{DiffusionForm, Dynamics};
 use crate::fitted::edges::MeanEffects;
 use crate::numeric::real::ln;
-use crate::posterior::bridge::neural::AddsTo;
+use crate::process::part::{AddsTo, Strengths};
 
 /// Half the distance of the states whose difference is taken, in deviations: node functions are
 /// piecewise linear in single precision, so that it must not be tiny.

@@ -1,8 +1,8 @@
 //! The graphs, effects and propagations under which the paths of a block move.
 
-use super::part::Strengths;
 use super::{Dynamics, Gates};
 use crate::numeric::linalg::{identity, log_det_and_inverse};
+use crate::process::part::Strengths;
 use crate::random::{Purpose, RandomStream};
 
 /// Which graph a path moves under.

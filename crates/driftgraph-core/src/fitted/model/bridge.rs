@@ -23,8 +23,9 @@ pub struct SeriesPlace {
     pub name: String,
     /// First row in arrays of grid points.
     pub first_point: usize,
-    /// First row in arrays of spreads.
-    pub(crate) first_spread: usize,
+    /// First row in arrays of deviations; files have it under an older name.
+    #[serde(rename = "first_spread")]
+    pub(crate) first_deviation_row: usize,
     /// Number of grid points.
     pub n_points: usize,
 }
@@ -88,13 +89,13 @@ impl BridgePart {
             .map(|rows| SeriesPlace {
                 name: data.series()[rows.series_idx].name().to_owned(),
                 first_point: rows.first_point,
-                first_spread: rows.first_spread,
+                first_deviation_row: rows.first_deviation_row,
                 n_points: rows.n_points,
             })
             .collect();
         let times = layout.series().iter().flat_map(|rows| layout.times(rows).to_vec()).collect();
         let longest = |step: f64| step * layout.time_unit();
-        let steps = (0..layout.n_spreads()).map(|row| layout.step(row)).fold(0.0, f64::max);
+        let steps = (0..layout.n_deviation_rows()).map(|row| layout.step(row)).fold(0.0, f64::max);
         let settings = trainer.settings().get().clone();
         Self {
             step_size: settings.step_size.unwrap_or_else(|| longest(steps)),
@@ -216,7 +217,7 @@ struct Extent {
     /// Grid points.
     n_points: usize,
     /// Rows of deviations and correlations.
-    n_spreads: usize,
+    n_deviation_rows: usize,
 }
 
 impl BridgeMember {
@@ -277,8 +278,8 @@ impl BridgeMember {
             parameters,
             paths: LocalValues {
                 means: rows("paths.means", extent.n_points)?,
-                log_deviations: rows("paths.log_deviations", extent.n_spreads)?,
-                correlations: rows("paths.correlations", extent.n_spreads)?,
+                log_deviations: rows("paths.log_deviations", extent.n_deviation_rows)?,
+                correlations: rows("paths.correlations", extent.n_deviation_rows)?,
             },
             lagged_log_odds: odds("lagged.log_odds")?,
             instant_log_odds: match model.instant() {
@@ -321,11 +322,11 @@ impl BridgeDescription {
     }
 
     fn extent(&self) -> Result<Extent, ModelError> {
-        let mut extent = Extent { n_points: 0, n_spreads: 0 };
+        let mut extent = Extent { n_points: 0, n_deviation_rows: 0 };
         for place in &self.series {
             let end = |first: usize| first.checked_add(place.n_points);
-            let ends = end(place.first_point).zip(end(place.first_spread));
-            let Some((n_points, n_spreads)) = ends.filter(|_| place.n_points > 0) else {
+            let ends = end(place.first_point).zip(end(place.first_deviation_row));
+            let Some((n_points, n_deviation_rows)) = ends.filter(|_| place.n_points > 0) else {
                 return Err(ModelError::Inconsistent {
                     what: "the grid of a series",
                     expected: "a number of points".into(),
@@ -333,7 +334,7 @@ impl BridgeDescription {
                 });
             };
             extent.n_points = extent.n_points.max(n_points);
-            extent.n_spreads = extent.n_spreads.max(n_spreads);
+            extent.n_deviation_rows = extent.n_deviation_rows.max(n_deviation_rows);
         }
         Ok(extent)
     }

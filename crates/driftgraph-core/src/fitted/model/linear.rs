@@ -196,7 +196,12 @@ fn places(paths: &[KnownPath]) -> Vec<SeriesPlace> {
         let n_points = path.times.len();
         first += n_points;
         let start = first - n_points;
-        SeriesPlace { name: path.name.clone(), first_point: start, first_spread: start, n_points }
+        SeriesPlace {
+            name: path.name.clone(),
+            first_point: start,
+            first_deviation_row: start,
+            n_points,
+        }
     };
     paths.iter().map(place).collect()
 }

@@ -8,13 +8,13 @@ use super::layout::BridgeLayout;
 pub struct Batch {
     /// Touched points, increasing; a step's end always follows its start.
     pub points: Vec<usize>,
-    /// Touched spread rows, increasing; a step's end always follows its start.
-    pub spreads: Vec<usize>,
-    /// Every step, by the place of its start among the points and of its spread among `distinct`.
+    /// Touched deviation rows, increasing; a step's end always follows its start.
+    pub deviation_rows: Vec<usize>,
+    /// Every step, by the place of its start among the points and of its deviation row among `distinct`.
     pub steps: Vec<BatchStep>,
-    /// Places among the spreads at which a step of the batch starts.
+    /// Places among the deviation rows at which a step of the batch starts.
     pub distinct: Vec<usize>,
-    /// First points of series: places among the points and among the spreads.
+    /// First points of series: places among the points and among the deviation rows.
     pub starts: Vec<(usize, usize)>,
 }
 
@@ -23,7 +23,7 @@ pub struct Batch {
 pub struct BatchStep {
     /// Place of its start among the batch's points.
     pub point: usize,
-    /// Place of its spread row among the batch's distinct ones.
+    /// Place of its deviation row among the batch's distinct ones.
     pub distinct: usize,
 }
 
@@ -35,32 +35,34 @@ impl Batch {
         for block in blocks {
             let series = layout.series()[block.series];
             let steps = block.first_step..block.first_step + block.n_steps;
-            rows.extend(steps.map(|step| (series.first_point + step, series.first_spread + step)));
+            rows.extend(
+                steps.map(|step| (series.first_point + step, series.first_deviation_row + step)),
+            );
             if block.starts_series() {
-                starts.push((series.first_point, series.first_spread));
+                starts.push((series.first_point, series.first_deviation_row));
             }
         }
         rows.sort_unstable();
         starts.sort_unstable();
-        let mut begun: Vec<usize> = rows.iter().map(|&(_, spread)| spread).collect();
+        let mut begun: Vec<usize> = rows.iter().map(|&(_, row)| row).collect();
         begun.sort_unstable();
         begun.dedup();
         let points = with_ends(rows.iter().map(|row| row.0), starts.iter().map(|start| start.0));
-        let spreads = with_ends(begun.iter().copied(), starts.iter().map(|start| start.1));
+        let deviation_rows = with_ends(begun.iter().copied(), starts.iter().map(|start| start.1));
         let place = |list: &[usize], row: usize| {
             list.binary_search(&row).expect("every touched row was collected")
         };
         let steps = (rows.iter())
-            .map(|&(point, spread)| BatchStep {
+            .map(|&(point, row)| BatchStep {
                 point: place(&points, point),
-                distinct: place(&begun, spread),
+                distinct: place(&begun, row),
             })
             .collect();
         let starts = (starts.iter())
-            .map(|&(point, spread)| (place(&points, point), place(&spreads, spread)))
+            .map(|&(point, row)| (place(&points, point), place(&deviation_rows, row)))
             .collect();
-        let distinct = begun.iter().map(|&spread| place(&spreads, spread)).collect();
-        Self { points, spreads, steps, distinct, starts }
+        let distinct = begun.iter().map(|&row| place(&deviation_rows, row)).collect();
+        Self { points, deviation_rows, steps, distinct, starts }
     }
 
     /// Number of steps.
@@ -68,7 +70,7 @@ impl Batch {
         self.steps.len()
     }
 
-    /// Every point whose observations belong to the batch, with its spread row's place.
+    /// Every point whose observations belong to the batch, with its deviation row's place.
     ///
     /// The end of a step belongs to it; so does the first point of a series that starts here.
     pub(crate) fn observed_points(&self) -> impl Iterator<Item = (usize, usize)> {
@@ -110,19 +112,19 @@ pub struct Learned<'a> {
 pub struct LocalValues {
     /// `[point, variable]`.
     pub means: Vec<f64>,
-    /// Logarithms of marginal deviations, `[spread, variable]`.
+    /// Logarithms of marginal deviations, `[deviation row, variable]`.
     pub log_deviations: Vec<f64>,
-    /// Inverse hyperbolic tangents of correlations with the next point, `[spread, variable]`.
+    /// Inverse hyperbolic tangents of correlations with the next point, `[deviation row, variable]`.
     pub correlations: Vec<f64>,
 }
 
 impl LocalValues {
-    /// Zeros for `n_points` and `n_spreads` rows.
-    pub(crate) fn reset(&mut self, n_points: usize, n_spreads: usize, n_variables: usize) {
+    /// Zeros for `n_points` and `n_deviation_rows` rows.
+    pub(crate) fn reset(&mut self, n_points: usize, n_deviation_rows: usize, n_variables: usize) {
         for (buffer, n_rows) in [
             (&mut self.means, n_points),
-            (&mut self.log_deviations, n_spreads),
-            (&mut self.correlations, n_spreads),
+            (&mut self.log_deviations, n_deviation_rows),
+            (&mut self.correlations, n_deviation_rows),
         ] {
             buffer.clear();
             buffer.resize(n_rows * n_variables, 0.0);
@@ -132,8 +134,8 @@ impl LocalValues {
     /// Copies the rows a batch touches from the buffers of all rows.
     pub(crate) fn gather(&mut self, all: &Self, batch: &Batch, n_variables: usize) {
         gather(&mut self.means, &all.means, &batch.points, n_variables);
-        gather(&mut self.log_deviations, &all.log_deviations, &batch.spreads, n_variables);
-        gather(&mut self.correlations, &all.correlations, &batch.spreads, n_variables);
+        gather(&mut self.log_deviations, &all.log_deviations, &batch.deviation_rows, n_variables);
+        gather(&mut self.correlations, &all.correlations, &batch.deviation_rows, n_variables);
     }
 }
 
@@ -151,7 +153,7 @@ mod tests {
     use crate::{ObservedSeries, SeriesSet};
 
     #[test]
-    fn shared_grids_share_spread_rows_and_every_cell_is_counted_once() {
+    fn shared_grids_share_deviation_rows_and_every_cell_is_counted_once() {
         let series = (0..3).map(|idx| {
             let n = if idx == 2 { 1 } else { 4 };
             let times = (0..n).map(f64::from).collect();
@@ -161,7 +163,7 @@ mod tests {
         let layout = BridgeLayout::new(&data, 1.0).unwrap();
         let batch = Batch::new(&layout, Epoch::new(&layout, 1, 0, 0).batch(0));
         assert_eq!(batch.points, (0..9).collect::<Vec<_>>());
-        assert_eq!(batch.spreads, (0..5).collect::<Vec<_>>());
+        assert_eq!(batch.deviation_rows, (0..5).collect::<Vec<_>>());
         assert_eq!(batch.distinct, [0, 1, 2]);
         assert_eq!(batch.steps[3], BatchStep { point: 4, distinct: 0 });
         assert_eq!(batch.starts, [(0, 0), (4, 0), (8, 4)]);

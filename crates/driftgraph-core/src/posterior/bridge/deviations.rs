@@ -6,7 +6,7 @@ use super::batch::{Batch, LocalValues};
 use crate::numeric::kernels::vectorised;
 use crate::numeric::real::Real;
 
-/// What the posterior's parameters say about the spread of its paths, `[spread, variable]`.
+/// What the posterior's parameters say about the spread of its paths, `[deviation row, variable]`.
 #[derive(Debug, Clone, Default)]
 pub struct Deviations {
     /// Marginal deviations s.
@@ -100,15 +100,15 @@ mod tests {
             log_deviations: raw.clone(),
             correlations: raw.clone(),
         };
-        let mut spreads = Deviations::default();
-        spreads.fill(&values);
+        let mut deviations = Deviations::default();
+        deviations.fill(&values);
         for (idx, raw) in raw.iter().enumerate() {
             let rest = raw.cosh().powi(-2);
             // A few roundings: absolute for the correlation and the logarithm, else relative.
-            assert!((spreads.correlations[idx] - raw.tanh()).abs() < 5e-16, "{raw}");
-            assert!((spreads.rests[idx] / rest - 1.0).abs() < 5e-15, "{raw}");
-            assert!((spreads.log_rests[idx] - rest.ln()).abs() < 5e-15, "{raw}");
-            assert!((spreads.deviations[idx] / raw.exp() - 1.0).abs() < 1e-15, "{raw}");
+            assert!((deviations.correlations[idx] - raw.tanh()).abs() < 5e-16, "{raw}");
+            assert!((deviations.rests[idx] / rest - 1.0).abs() < 5e-15, "{raw}");
+            assert!((deviations.log_rests[idx] - rest.ln()).abs() < 5e-15, "{raw}");
+            assert!((deviations.deviations[idx] / raw.exp() - 1.0).abs() < 1e-15, "{raw}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Flip gains: what each edge is worth to the ELBO, with all others as likely as they are.
+//! Edge gains: what each edge is worth to the ELBO, with all others as likely as they are.
 //!
 //! The ELBO is linear in every single probability p_ij. Its slope, E[log density with the edge - without
 //! it] less the effect's own divergence plus the prior log-odds, is the logit that would be optimal
@@ -10,17 +10,17 @@ use rayon::prelude::*;
 use super::batch::{Batch, BatchSteps, Learned};
 use super::blocks::Block;
 use super::deviations::BatchPaths;
-use super::fixed_part::PartAtStates;
 use super::gated::GatedMoments;
 use super::layout::BridgeLayout;
 use super::model::BridgeModel;
 use super::moments::StepMoments;
-use super::neural::AddsTo;
+use super::part::{PartAtStates, Precision};
 use super::sampled::{SampledStates, sampled_moments};
 use super::structure::Draw;
 use crate::graph::prior::EdgeRule;
 use crate::numeric::kernels::{View, add_into, product};
 use crate::numeric::real::exp;
+use crate::process::part::AddsTo;
 use crate::random::{Purpose, RandomStream};
 
 /// Numbers (steps x variables) per sampled graph.
@@ -28,7 +28,7 @@ const NUMBERS_PER_GRAPH: usize = 4_000;
 /// Sampled graphs.
 const N_GRAPHS: u64 = 12;
 
-/// Drift and spread of sampled steps under one graph, `[step, variable]`.
+/// Drift and variance of sampled steps under one graph, `[step, variable]`.
 struct Base {
     states: Vec<f64>,
     steps: Vec<f64>,
@@ -42,7 +42,7 @@ struct Base {
     linear_variance: Vec<f64>,
 }
 
-/// Log-odds of every lagged edge from its flip gain, `[source, target]`; infinite where not learned.
+/// Log-odds of every lagged edge from its gain, `[source, target]`; infinite where not learned.
 ///
 /// For models with node functions; those without have the closed form.
 pub(crate) fn log_odds_from_gains(
@@ -86,7 +86,7 @@ fn gains_under_one_graph(
     let d = model.n_variables();
     let graph = &model.sampled_graphs(learned.parameters, 1, draw).graphs[0];
     let base = Base::new(model, learned, layout, graph, draw);
-    let parts = model.fixed_parts::<f32>(learned.parameters);
+    let parts = model.fixed_parts(learned.parameters, Precision::Single);
     let mut parts: Vec<(AddsTo, Box<dyn PartAtStates + '_>)> =
         parts.iter().map(|part| (part.adds_to(), part.at(&base.states))).collect();
     let mut gains = vec![0.0; d * d];
@@ -185,9 +185,10 @@ impl Base {
                 let (effect, deviation_square) = model.lagged().effect(parameters, at);
                 let mut added = self.linear[idx] + change * effect * state;
                 added += parts.drift[idx];
-                let spread = self.linear_variance[idx] + change * deviation_square * state * state;
+                let by_effects =
+                    self.linear_variance[idx] + change * deviation_square * state * state;
                 let mean = self.rest[idx] - h * added;
-                let variance = self.variance[idx] + h * h * spread;
+                let variance = self.variance[idx] + h * h * by_effects;
                 let log = log_scales[target] + parts.log_diffusion[idx];
                 sums[target] += 0.5 * (mean * mean + variance) * exp(-2.0 * log) / h + log;
             }

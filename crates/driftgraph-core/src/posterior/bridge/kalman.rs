@@ -8,11 +8,11 @@ use super::gated::GatedMoments;
 use super::layout::{BridgeLayout, SeriesRows};
 use super::mean_field::MeanFieldParts;
 use super::model::BridgeModel;
-use super::neural::AddsTo;
 use crate::numeric::kernels::{View, add_product, product};
 use crate::numeric::linalg::{cholesky, identity, log_det_and_inverse, solve_lower};
 use crate::numeric::real::{exp, ln, ln_1p};
 use crate::numeric::special::LN_TAU;
+use crate::process::part::AddsTo;
 
 /// FilterDynamics in the units of a fit: standardised values, time in the fit's unit.
 #[derive(Debug, Clone)]
@@ -130,7 +130,7 @@ fn filter(
     let mut log_likelihood = 0.0;
     for point in 0..rows.n_points {
         if point > 0 {
-            let step = layout.step(rows.first_spread + point - 1);
+            let step = layout.step(rows.first_deviation_row + point - 1);
             belief.predict(dynamics, step * layout.time_unit() / dynamics.time_unit);
         }
         let observed = layout.observed_row(rows.first_point + point);

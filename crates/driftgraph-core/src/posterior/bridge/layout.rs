@@ -2,7 +2,7 @@
 //!
 //! A series has one row per grid point in the buffer of means. Deviations and correlations depend on
 //! the grid and on which cells were observed, not on the values: series that agree in both share
-//! their rows, the "spread" rows.
+//! their rows, the deviation rows.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,8 +19,8 @@ pub struct SeriesRows {
     pub series_idx: usize,
     /// First row in buffers of grid points.
     pub first_point: usize,
-    /// First row in buffers of spreads.
-    pub(crate) first_spread: usize,
+    /// First row in buffers of deviations.
+    pub(crate) first_deviation_row: usize,
     /// Number of grid points.
     pub n_points: usize,
 }
@@ -42,7 +42,7 @@ pub struct BridgeLayout {
     times: Vec<f64>,
     /// `[point, variable]`, `NaN` where nothing was observed.
     observed: Vec<f64>,
-    /// Length, in time units, of the step that starts at a spread row; 0 at the last of a grid.
+    /// Length, in time units, of the step that starts at a deviation row; 0 at the last of a grid.
     steps: Vec<f64>,
 }
 
@@ -90,12 +90,12 @@ impl BridgeLayout {
             let start = (first_point + point) * self.n_variables;
             self.observed[start..start + self.n_variables].copy_from_slice(series.row(row));
         }
-        let mut added = SeriesRows { series_idx, first_point, first_spread: 0, n_points };
+        let mut added = SeriesRows { series_idx, first_point, first_deviation_row: 0, n_points };
         let alike = known.entry(self.hash(&added)).or_default();
-        if let Some(other) = alike.iter().find(|other| self.same_spread(other, &added)) {
-            added.first_spread = other.first_spread;
+        if let Some(other) = alike.iter().find(|other| self.same_deviations(other, &added)) {
+            added.first_deviation_row = other.first_deviation_row;
         } else {
-            added.first_spread = self.steps.len();
+            added.first_deviation_row = self.steps.len();
             self.steps.extend((0..grid.n_steps()).map(|idx| grid.step(idx)));
             self.steps.push(0.0);
             alike.push(added);
@@ -116,7 +116,7 @@ impl BridgeLayout {
         self.times[rows.first_point + point] - self.times[rows.first_point]
     }
 
-    fn same_spread(&self, a: &SeriesRows, b: &SeriesRows) -> bool {
+    fn same_deviations(&self, a: &SeriesRows, b: &SeriesRows) -> bool {
         let same_cells = |point: usize| {
             let row = |rows: &SeriesRows| self.observed_row(rows.first_point + point);
             row(a).iter().zip(row(b)).all(|(a, b)| a.is_nan() == b.is_nan())
@@ -168,8 +168,8 @@ impl BridgeLayout {
         self.n_points() - self.series.len()
     }
 
-    /// Number of spread rows: fewer than points where series share a grid.
-    pub fn n_spreads(&self) -> usize {
+    /// Number of deviation rows: fewer than points where series share a grid.
+    pub fn n_deviation_rows(&self) -> usize {
         self.steps.len()
     }
 
@@ -183,9 +183,9 @@ impl BridgeLayout {
         &self.observed[point * self.n_variables..(point + 1) * self.n_variables]
     }
 
-    /// Length, in time units, of the step that starts at a spread row.
-    pub fn step(&self, spread_row: usize) -> f64 {
-        self.steps[spread_row]
+    /// Length, in time units, of the step that starts at a deviation row.
+    pub fn step(&self, deviation_row: usize) -> f64 {
+        self.steps[deviation_row]
     }
 }
 
@@ -237,16 +237,17 @@ mod tests {
     }
 
     #[test]
-    fn series_share_spreads_when_grid_and_holes_agree() {
+    fn series_share_deviations_when_grid_and_holes_agree() {
         let data = set(&[
             (&[0.0, 1.0, 3.0], &[1.0, 2.0, 3.0]),
             (&[5.0, 6.0, 8.0], &[4.0, 5.0, 6.0]),
             (&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0]),
         ]);
         let layout = BridgeLayout::new(&data, 1.0).unwrap();
-        let first: Vec<usize> = layout.series().iter().map(|rows| rows.first_spread).collect();
+        let first: Vec<usize> =
+            layout.series().iter().map(|rows| rows.first_deviation_row).collect();
         assert_eq!(first, [0, 0, 4]);
-        assert_eq!((layout.n_points(), layout.n_spreads(), layout.n_steps()), (11, 7, 8));
+        assert_eq!((layout.n_points(), layout.n_deviation_rows(), layout.n_steps()), (11, 7, 8));
         assert_eq!(layout.time_unit(), 1.0);
         assert!(layout.observed_row(2)[0].is_nan() && layout.observed_row(3)[0] == 3.0);
     }

@@ -35,8 +35,8 @@ pub(crate) struct PathSums {
 struct Piece {
     /// Point at which the first step starts.
     point: usize,
-    /// Spread row of that point.
-    spread: usize,
+    /// Deviation row of that point.
+    row: usize,
     /// Number of steps.
     n: usize,
 }
@@ -59,10 +59,10 @@ impl PathSums {
             // Pieces of a long series, so that the copies below stay small.
             for first in (0..rows.n_steps()).step_by(1024) {
                 let n = (rows.n_steps() - first).min(1024);
-                let (point, spread) = (rows.first_point + first, rows.first_spread + first);
-                let piece = Piece { point, spread, n };
+                let (point, row) = (rows.first_point + first, rows.first_deviation_row + first);
+                let piece = Piece { point, row, n };
                 sums.add_means(layout, scales, paths, piece);
-                sums.add_spreads(layout, scales, paths, piece);
+                sums.add_covariances(layout, scales, paths, piece);
             }
         }
         sums
@@ -73,14 +73,14 @@ impl PathSums {
         layout: &BridgeLayout,
         scales: &[f64],
         paths: &LocalValues,
-        Piece { point, spread, n }: Piece,
+        Piece { point, row, n }: Piece,
     ) {
         let d = self.n_variables;
         let means = &paths.means[point * d..(point + n + 1) * d];
         let (mut states, mut increments) = (vec![0.0; n * d], vec![0.0; n * d]);
         // Dividing by the root of the step once gives all three weights.
         for step in 0..n {
-            let root = layout.step(spread + step).sqrt();
+            let root = layout.step(row + step).sqrt();
             for (variable, scale) in scales.iter().enumerate() {
                 let idx = step * d + variable;
                 let increment = (means[idx + d] - means[idx]) / scale;
@@ -96,18 +96,18 @@ impl PathSums {
         add_product(&mut self.increments, d, increments.t(), increments);
     }
 
-    fn add_spreads(
+    fn add_covariances(
         &mut self,
         layout: &BridgeLayout,
         scales: &[f64],
         paths: &LocalValues,
-        Piece { spread, n, .. }: Piece,
+        Piece { row, n, .. }: Piece,
     ) {
         let d = self.n_variables;
         for step in 0..n {
-            let h = layout.step(spread + step);
+            let h = layout.step(row + step);
             for (variable, scale) in scales.iter().enumerate() {
-                let idx = (spread + step) * d + variable;
+                let idx = (row + step) * d + variable;
                 let here = exp(paths.log_deviations[idx]);
                 let next = exp(paths.log_deviations[idx + d]);
                 let cross = libm::tanh(paths.correlations[idx]) * here * next;

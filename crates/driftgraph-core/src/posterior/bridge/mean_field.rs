@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::fixed_part::FixedPart;
 use super::model::BridgeModel;
-use super::neural::AddsTo;
+use super::part::{FixedPart, Precision};
 use crate::graph::posterior::edge_probabilities;
+use crate::process::part::AddsTo;
 
 /// The parts of a fitted model under the mean graph.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ impl MeanFieldParts {
     pub fn new(model: &BridgeModel, parameters: &[f64]) -> Self {
         let logits = model.lagged().edge_logits.of(parameters);
         Self {
-            parts: model.fixed_parts::<f64>(parameters),
+            parts: model.fixed_parts(parameters, Precision::Double),
             probabilities: edge_probabilities(logits, model.lagged_prior().rules()),
         }
     }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::BridgePosterior;
 use super::batch::LocalValues;
 use super::deviations::BatchPaths;
-use super::fixed_part::{FixedNet, FixedPart};
 use super::gated::{GatedMatrix, GatedMoments, GatedValues};
 use super::innovation::Innovation;
 use super::moments::StepMoments;
-use super::neural::{AddsTo, Net, SampledGraphs};
+use super::part::{FixedPart, Precision, ProcessPart};
 use super::sampled::{SampledStates, SampledWork};
+use super::sampled_graphs::SampledGraphs;
 use super::structure::{BridgeStructure, Draw, DriftParts};
 use super::summary::PathSummary;
 use super::transition::{TransitionBuffers, TransitionGrads};
@@ -21,7 +21,8 @@ use crate::graph::density::DensityPrior;
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::nn::init::initial_values;
 use crate::nn::parameters::{Init, ParameterTable, Slot};
-use crate::numeric::real::{Real, exp, ln};
+use crate::numeric::real::{exp, ln};
+use crate::process::part::{AddsTo, BlockPart};
 
 /// Places of all parameters, and what does not change in training.
 #[derive(Debug, Clone)]
@@ -31,7 +32,7 @@ pub struct BridgeModel {
     lagged: GatedMatrix,
     instant: Option<GatedMatrix>,
     /// What the process has beyond gated linear effects.
-    parts: Vec<Net>,
+    parts: Vec<Arc<dyn ProcessPart>>,
     /// The part of the model that each parameter belongs to.
     parameter_parts: Vec<(Slot, ParameterPart)>,
     innovation: Innovation,
@@ -105,7 +106,7 @@ pub(crate) enum ParameterPart {
     Effects,
     /// Diffusion, noise and initial law.
     Scales,
-    /// Node functions.
+    /// Parts beyond linear effects.
     Nets,
     /// Not learned.
     Fixed,
@@ -133,14 +134,7 @@ impl BridgeModel {
         let log_noise = add("noise.log_scales");
         let (initial_means, initial_log_deviations) =
             (add("initial.means"), add("initial.log_deviations"));
-        let drift = (structure.drift != DriftParts::Linear).then_some(AddsTo::Drift);
-        let diffusion = structure.neural_diffusion.then_some(AddsTo::LogDiffusion);
-        let mut parts: Vec<Net> = (drift.into_iter().chain(diffusion))
-            .map(|adds_to| Net::new(&mut table, adds_to, n, structure.net_sizes))
-            .collect();
-        for net in &mut parts {
-            net.function.reserve_scratch(&mut table);
-        }
+        let parts = structure.part_choice().lay_out(&mut table, n);
         let lagged_prior = DensityPrior::new(structure.density, knowledge.clone());
         let instant_density = structure.instant_density.unwrap_or_default();
         let instant_prior = DensityPrior::new(instant_density, instant_knowledge(knowledge));
@@ -179,8 +173,8 @@ impl BridgeModel {
         if let Some(instant) = self.instant {
             instant.initialise(&mut parameters);
         }
-        for net in &self.parts {
-            net.initialise(&self.table, &mut parameters);
+        for part in &self.parts {
+            part.initialise(&self.table, &mut parameters);
         }
         let path = PathSummary::new(posterior, &self.increment_scales);
         self.innovation.initialise(&mut parameters, &path.skews);
@@ -213,19 +207,28 @@ impl BridgeModel {
     }
 
     /// What the process has beyond gated linear effects.
-    pub(crate) fn parts(&self) -> &[Net] {
+    pub(super) fn parts(&self) -> &[Arc<dyn ProcessPart>] {
         &self.parts
     }
 
     /// The parts with fixed parameters, in the given precision.
-    pub(super) fn fixed_parts<R: Real>(&self, parameters: &[f64]) -> Vec<Arc<dyn FixedPart>> {
-        let parameters: Arc<[R]> = parameters.iter().map(|&value| R::from_f64(value)).collect();
-        self.parts.iter().map(|net| Arc::new(FixedNet::new(net, &parameters)) as _).collect()
+    pub(super) fn fixed_parts(
+        &self,
+        parameters: &[f64],
+        precision: Precision,
+    ) -> Vec<Arc<dyn FixedPart>> {
+        self.parts.iter().map(|part| part.fixed(parameters, precision)).collect()
+    }
+
+    /// The parts in simulation.
+    pub(crate) fn block_parts(&self, parameters: &[f64]) -> Vec<Box<dyn BlockPart>> {
+        let narrow: Vec<f32> = parameters.iter().map(|&value| value as f32).collect();
+        self.parts.iter().map(|part| part.block(&narrow)).collect()
     }
 
     /// Whether a part adds to drift or diffusion.
     pub(super) fn has_part(&self, adds_to: AddsTo) -> bool {
-        self.parts.iter().any(|part| part.adds_to == adds_to)
+        self.parts.iter().any(|part| part.adds_to() == adds_to)
     }
 
     /// Whether an evaluation draws states and graphs: every part needs them.
@@ -279,7 +282,7 @@ impl BridgeModel {
         for slot in [self.log_diffusions, self.initial_means, self.initial_log_deviations] {
             parts.push((slot, ParameterPart::Scales));
         }
-        parts.extend(self.parts.iter().map(|net| (net.slot, ParameterPart::Nets)));
+        parts.extend(self.parts.iter().map(|part| (part.slot(), ParameterPart::Nets)));
         parts
     }
 

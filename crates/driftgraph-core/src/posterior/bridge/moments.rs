@@ -16,23 +16,23 @@ pub(crate) struct StepMoments {
     pub inputs: Vec<f64>,
     /// E d / c, `[step, variable]`.
     pub increments: Vec<f64>,
-    /// h² Var z, `[spread, variable]`.
+    /// h² Var z, `[deviation row, variable]`.
     pub(crate) input_variances: Vec<f64>,
-    /// h Cov(d, z) / c, `[spread, variable]`.
+    /// h Cov(d, z) / c, `[deviation row, variable]`.
     pub covariances: Vec<f64>,
-    /// Var d / c², `[spread, variable]`.
+    /// Var d / c², `[deviation row, variable]`.
     pub(crate) increment_variances: Vec<f64>,
-    /// log Var(z' | z) / c², `[spread, variable]`.
+    /// log Var(z' | z) / c², `[deviation row, variable]`.
     pub(crate) log_variances: Vec<f64>,
     /// h, `[step]`.
     pub steps: Vec<f64>,
-    /// Row of the spread buffers that each step reads, `[step]`.
-    pub(crate) spread_of: Vec<usize>,
+    /// Row of the buffers of deviations that each step reads, `[step]`.
+    pub(crate) deviation_row_of: Vec<usize>,
 }
 
 impl StepMoments {
     /// Makes room for the given numbers of rows, with zeros everywhere.
-    pub(crate) fn reset(&mut self, n_steps: usize, n_spreads: usize, n_variables: usize) {
+    pub(crate) fn reset(&mut self, n_steps: usize, n_deviation_rows: usize, n_variables: usize) {
         for buffer in [&mut self.inputs, &mut self.increments] {
             buffer.clear();
             buffer.resize(n_steps * n_variables, 0.0);
@@ -44,19 +44,19 @@ impl StepMoments {
             &mut self.log_variances,
         ] {
             buffer.clear();
-            buffer.resize(n_spreads * n_variables, 0.0);
+            buffer.resize(n_deviation_rows * n_variables, 0.0);
         }
         self.steps.clear();
-        self.spread_of.clear();
+        self.deviation_row_of.clear();
     }
 
     /// Number of steps.
     pub(crate) fn n_steps(&self) -> usize {
-        self.spread_of.len()
+        self.deviation_row_of.len()
     }
 }
 
-/// Fills the moments of a batch, integrating the path out exactly; steps share spread rows.
+/// Fills the moments of a batch, integrating the path out exactly; steps share deviation rows.
 pub(crate) fn exact_moments(
     BatchSteps { layout, batch, scales }: BatchSteps<'_>,
     BatchPaths { values, deviations }: &BatchPaths,
@@ -69,8 +69,8 @@ pub(crate) fn exact_moments(
         #[inline(always)]
         || {
             for (row, &place) in batch.distinct.iter().enumerate() {
-                let step = layout.step(batch.spreads[place]);
-                let spread = deviations.row(place, d);
+                let step = layout.step(batch.deviation_rows[place]);
+                let deviation = deviations.row(place, d);
                 let log_next = &values.log_deviations[(place + 1) * d..(place + 2) * d];
                 let own = row * d..(row + 1) * d;
                 let input_variances = &mut out.input_variances[own.clone()];
@@ -78,18 +78,18 @@ pub(crate) fn exact_moments(
                 let increment_variances = &mut out.increment_variances[own.clone()];
                 let log_variances = &mut out.log_variances[own];
                 for v in 0..d {
-                    let (here, next, scale) = (spread.here[v], spread.next[v], scales[v]);
-                    let (square, cross) = (here * here, spread.correlations[v] * here * next);
+                    let (here, next, scale) = (deviation.here[v], deviation.next[v], scales[v]);
+                    let (square, cross) = (here * here, deviation.correlations[v] * here * next);
                     input_variances[v] = step * step * square;
                     covariances[v] = step * (cross - square) / scale;
                     increment_variances[v] = (square + next * next - 2.0 * cross) / (scale * scale);
-                    log_variances[v] = 2.0 * (log_next[v] - log_scales[v]) + spread.log_rests[v];
+                    log_variances[v] = 2.0 * (log_next[v] - log_scales[v]) + deviation.log_rests[v];
                 }
             }
             for (row, step) in batch.steps.iter().enumerate() {
-                let h = layout.step(batch.spreads[batch.distinct[step.distinct]]);
+                let h = layout.step(batch.deviation_rows[batch.distinct[step.distinct]]);
                 out.steps.push(h);
-                out.spread_of.push(step.distinct);
+                out.deviation_row_of.push(step.distinct);
                 let (here, next) = values.means[step.point * d..(step.point + 2) * d].split_at(d);
                 let inputs = &mut out.inputs[row * d..(row + 1) * d];
                 let increments = &mut out.increments[row * d..(row + 1) * d];
@@ -114,8 +114,8 @@ pub(crate) fn exact_moments_backward(
         #[inline(always)]
         || {
             for (row, &place) in batch.distinct.iter().enumerate() {
-                let step = layout.step(batch.spreads[place]);
-                let spread = deviations.row(place, d);
+                let step = layout.step(batch.deviation_rows[place]);
+                let deviation = deviations.row(place, d);
                 let own = row * d..(row + 1) * d;
                 let by_variances = &by_moments.increment_variances[own.clone()];
                 let by_covariances = &by_moments.covariances[own.clone()];
@@ -125,9 +125,9 @@ pub(crate) fn exact_moments_backward(
                 let (by_here, by_next) = both.split_at_mut(d);
                 let by_correlations = &mut grads.correlations[place * d..(place + 1) * d];
                 for v in 0..d {
-                    let (here, next, scale) = (spread.here[v], spread.next[v], scales[v]);
+                    let (here, next, scale) = (deviation.here[v], deviation.next[v], scales[v]);
                     let (square, product) = (here * here, here * next);
-                    let (correlation, by_log) = (spread.correlations[v], by_logs[v]);
+                    let (correlation, by_log) = (deviation.correlations[v], by_logs[v]);
                     let by_variance = by_variances[v] / (scale * scale);
                     let by_covariance = by_covariances[v] * step / scale;
                     let by_input = by_inputs[v] * step * step;
@@ -137,11 +137,11 @@ pub(crate) fn exact_moments_backward(
                         2.0 * square * (by_variance - by_covariance + by_input) + through_cross;
                     by_next[v] += 2.0 * (next * next * by_variance + by_log) + through_cross;
                     by_correlations[v] +=
-                        product * spread.rests[v] * by_cross - 2.0 * correlation * by_log;
+                        product * deviation.rests[v] * by_cross - 2.0 * correlation * by_log;
                 }
             }
             for (row, step) in batch.steps.iter().enumerate() {
-                let h = layout.step(batch.spreads[batch.distinct[step.distinct]]);
+                let h = layout.step(batch.deviation_rows[batch.distinct[step.distinct]]);
                 let by_increments = &by_moments.increments[row * d..(row + 1) * d];
                 let by_inputs = &by_moments.inputs[row * d..(row + 1) * d];
                 let both = &mut grads.means[step.point * d..(step.point + 2) * d];

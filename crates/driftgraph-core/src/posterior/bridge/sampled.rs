@@ -1,4 +1,4 @@
-//! The path KL with node functions: states and graphs are sampled, everything else stays exact.
+//! The path KL with parts beyond linear effects: states and graphs are sampled, everything else stays exact.
 //!
 //! The state at the start of a step is drawn, z = m + s e; the end of the step is integrated out. Over graphs,
 //! E(r - l_G - n_G)² = E(r - l - n_G)² + Var l_G + 2 E n_G (l_G - l) with l the mean linear drift: the
@@ -6,14 +6,14 @@
 //! covariance with the linear part only. Where the diffusion depends on the graph as well, that does not
 //! hold, and the linear part is sampled too.
 
-mod messages;
-mod node_part;
 mod pass;
 mod piece;
 #[cfg(test)]
 mod tests;
 
 pub(super) use pass::SampledWork;
+pub(crate) use pass::{SampledPart, SampledSteps};
+pub(crate) use piece::GraphPiece;
 
 use super::batch::{BatchSteps, LocalValues};
 use super::deviations::{BatchPaths, Deviations};
@@ -39,7 +39,7 @@ pub(super) struct SampledAdjoints<'a> {
     pub(super) by_states: &'a [f64],
 }
 
-/// Draws the states of a batch and fills its moments; every step has its own spread row.
+/// Draws the states of a batch and fills its moments; every step has its own deviation row.
 pub(super) fn sampled_moments(
     BatchSteps { layout, batch, scales }: BatchSteps<'_>,
     BatchPaths { values, deviations }: &BatchPaths,
@@ -59,10 +59,10 @@ pub(super) fn sampled_moments(
         || {
             for (row, step) in batch.steps.iter().enumerate() {
                 let place = batch.distinct[step.distinct];
-                let h = layout.step(batch.spreads[place]);
+                let h = layout.step(batch.deviation_rows[place]);
                 out.steps.push(h);
-                out.spread_of.push(row);
-                let spread = deviations.row(place, d);
+                out.deviation_row_of.push(row);
+                let here_and_next = deviations.row(place, d);
                 let log_next = &values.log_deviations[(place + 1) * d..(place + 2) * d];
                 let (here, next) = values.means[step.point * d..(step.point + 2) * d].split_at(d);
                 let own = row * d..(row + 1) * d;
@@ -73,14 +73,16 @@ pub(super) fn sampled_moments(
                 let (variances, logs) =
                     (&mut out.increment_variances[own.clone()], &mut out.log_variances[own]);
                 for v in 0..d {
-                    let (deviation, deviation_next) = (spread.here[v], spread.next[v]);
+                    let (deviation, deviation_next) =
+                        (here_and_next.here[v], here_and_next.next[v]);
                     states[v] = here[v] + deviation * normals[v];
                     inputs[v] = h * states[v];
-                    let pulled = (spread.correlations[v] * deviation_next - deviation) * normals[v];
+                    let pulled =
+                        (here_and_next.correlations[v] * deviation_next - deviation) * normals[v];
                     increments[v] = (next[v] - here[v] + pulled) / scales[v];
                     let relative = deviation_next / scales[v];
-                    variances[v] = relative * relative * spread.rests[v];
-                    logs[v] = 2.0 * (log_next[v] - log_scales[v]) + spread.log_rests[v];
+                    variances[v] = relative * relative * here_and_next.rests[v];
+                    logs[v] = 2.0 * (log_next[v] - log_scales[v]) + here_and_next.log_rests[v];
                 }
             }
         },
@@ -102,7 +104,7 @@ pub(super) fn sampled_moments_backward(
             for (row, step) in batch.steps.iter().enumerate() {
                 let place = batch.distinct[step.distinct];
                 let h = by.moments.steps[row];
-                let spread = deviations.row(place, d);
+                let here_and_next = deviations.row(place, d);
                 let own = row * d..(row + 1) * d;
                 let normals = &sampled.normals[own.clone()];
                 let variances = &by.moments.increment_variances[own.clone()];
@@ -117,18 +119,18 @@ pub(super) fn sampled_moments_backward(
                 let (by_deviation, by_deviation_next) = both.split_at_mut(d);
                 let by_correlations = &mut grads.correlations[place * d..(place + 1) * d];
                 for v in 0..d {
-                    let (normal, correlation) = (normals[v], spread.correlations[v]);
+                    let (normal, correlation) = (normals[v], here_and_next.correlations[v]);
                     let by_increment = by_increments[v] / scales[v];
                     let by_state = by_inputs[v] * h + by_states[v];
                     by_here[v] += by_state - by_increment;
                     by_next[v] += by_increment;
                     // The variance enters as itself and as its logarithm.
                     let by_log_variance = by_logs[v] + by_variances[v] * variances[v];
-                    let pulled = by_increment * spread.next[v] * normal;
-                    by_deviation[v] += (by_state - by_increment) * spread.here[v] * normal;
+                    let pulled = by_increment * here_and_next.next[v] * normal;
+                    by_deviation[v] += (by_state - by_increment) * here_and_next.here[v] * normal;
                     by_deviation_next[v] += correlation * pulled + 2.0 * by_log_variance;
                     by_correlations[v] +=
-                        pulled * spread.rests[v] - 2.0 * correlation * by_log_variance;
+                        pulled * here_and_next.rests[v] - 2.0 * correlation * by_log_variance;
                 }
             }
         },

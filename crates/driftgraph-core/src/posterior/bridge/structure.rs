@@ -1,7 +1,9 @@
 //! What the process under the bridge is made of, and what one evaluation of it is for.
 
 use super::innovation::InnovationLaw;
-use super::neural::{GraphEstimator, NetSizes};
+use super::node_part::NetSizes;
+use super::part::PartChoice;
+use super::sampled_graphs::GraphEstimator;
 use crate::graph::density::GraphDensity;
 use crate::objective::observation::ObservationNoise;
 
@@ -39,6 +41,14 @@ pub enum DriftParts {
     Neural,
     /// A node function on top of linear effects.
     LinearAndNeural,
+}
+
+impl BridgeStructure {
+    /// Which parts there are beyond linear effects.
+    pub(super) fn part_choice(&self) -> PartChoice {
+        let Self { drift, neural_diffusion, net_sizes, .. } = *self;
+        PartChoice { drift, neural_diffusion, net_sizes }
+    }
 }
 
 impl Default for BridgeStructure {

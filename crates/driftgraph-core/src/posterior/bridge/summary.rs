@@ -28,7 +28,7 @@ impl PathSummary {
                 .flat_map(|rows| (0..rows.n_steps()).map(move |step| (rows, step)))
                 .map(|(rows, step)| {
                     let point = rows.first_point + step;
-                    let root = layout.step(rows.first_spread + step).sqrt();
+                    let root = layout.step(rows.first_deviation_row + step).sqrt();
                     (mean(point + 1) - mean(point)) / (scale * root)
                 })
                 .collect();

@@ -12,7 +12,7 @@
 //! ```text
 //! mean     = E d (I - E B) - h b - (h E z) E A - h extra
 //! variance = (h E z)² Var A + (E d)² Var B                                      (per step)
-//!          + Var d (L² + Var B) - 2 h Cov(d, z) (L * E A) + h² Var z E A²       (per spread)
+//!          + Var d (L² + Var B) - 2 h Cov(d, z) (L * E A) + h² Var z E A²       (per deviation row)
 //! ```
 //!
 //! where L = I - E B and squares and `*` are entry by entry.
@@ -165,7 +165,7 @@ struct PieceRows<'a> {
     first: usize,
     by_inputs: &'a mut [f64],
     by_increments: &'a mut [f64],
-    /// Derivatives by the residuals' variances, summed per spread row afterwards.
+    /// Derivatives by the residuals' variances, summed per deviation row afterwards.
     by_variances: &'a mut [f64],
     by_extra: ExtraRows<'a>,
 }
@@ -187,11 +187,11 @@ pub(crate) fn transition_cross_entropy(
     buffers: &mut TransitionBuffers,
 ) -> f64 {
     let d = transition.n_variables;
-    let (n_steps, n_spreads) = (moments.n_steps(), moments.log_variances.len() / d);
-    grads.moments.reset(n_steps, n_spreads, d);
+    let (n_steps, n_deviation_rows) = (moments.n_steps(), moments.log_variances.len() / d);
+    grads.moments.reset(n_steps, n_deviation_rows, d);
     grads.extra.zeros_like(extra);
     let TransitionBuffers { pieces, by_variances, shared } = buffers;
-    shared_variances(transition, moments, n_spreads, shared);
+    shared_variances(transition, moments, n_deviation_rows, shared);
     by_variances.resize(n_steps * d, 0.0);
     let rows = piece_rows(grads, by_variances, d);
     pieces.resize_with(rows.len(), Piece::default);
@@ -345,8 +345,8 @@ fn residuals(
                 let own = row * d..(row + 1) * d;
                 let (residuals, variances, work) =
                     (&mut residuals[own.clone()], &mut variances[own.clone()], &work[own]);
-                let spread = moments.spread_of[first + row] * d;
-                let shared = &shared_variances[spread..spread + d];
+                let shared_row = moments.deviation_row_of[first + row] * d;
+                let shared = &shared_variances[shared_row..shared_row + d];
                 let offsets = &transition.offsets[..d];
                 for v in 0..d {
                     residuals[v] -= step * offsets[v] + work[v];

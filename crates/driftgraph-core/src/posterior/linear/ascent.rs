@@ -382,7 +382,7 @@ pub(super) fn move_effect(
 /// Multiplications of one joint smoothing, about.
 pub(super) fn joint_work(grid: &LinearGrid) -> f64 {
     let d = grid.n_variables() as f64;
-    let covariances = grid.layout().n_spreads().min(distinct_points(grid)) as f64;
+    let covariances = grid.layout().n_deviation_rows().min(distinct_points(grid)) as f64;
     12.0 * covariances * d.powi(3) + 6.0 * grid.layout().n_points() as f64 * d * d
 }
 
@@ -393,7 +393,8 @@ fn distinct_points(grid: &LinearGrid) -> usize {
     let layout = grid.layout();
     let pattern = |group: &super::grid::Group, point: usize| {
         let holes = layout.observed_row(group.first_points[0] + point).iter();
-        let step = if point == 0 { 0.0 } else { layout.step(group.first_spread + point - 1) };
+        let step =
+            if point == 0 { 0.0 } else { layout.step(group.first_deviation_row + point - 1) };
         (step, holes.map(|value| value.is_nan()).collect::<Vec<_>>())
     };
     let mut n = 0;

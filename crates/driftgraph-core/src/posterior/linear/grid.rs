@@ -20,7 +20,7 @@ pub struct LinearGrid {
 /// Series that share grid and holes, and so all covariances.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    pub(super) first_spread: usize,
+    pub(super) first_deviation_row: usize,
     pub(super) n_points: usize,
     /// First point of every series of the group.
     pub(super) first_points: Vec<usize>,
@@ -46,7 +46,7 @@ impl LinearGrid {
         self.scales.len()
     }
 
-    /// Where points and spreads lie.
+    /// Where points and deviations lie.
     pub fn layout(&self) -> &BridgeLayout {
         &self.layout
     }
@@ -66,10 +66,10 @@ impl LinearGrid {
         self.series[rows.series_idx]
     }
 
-    /// First spread row of a series.
+    /// First deviation row of a series.
     #[cfg(feature = "testing")]
-    pub fn spread_of(&self, rows: &SeriesRows) -> usize {
-        rows.first_spread
+    pub fn first_deviation_row(&self, rows: &SeriesRows) -> usize {
+        rows.first_deviation_row
     }
 
     /// Paths drawn given everything observed, `[point, variable]`.
@@ -87,7 +87,7 @@ impl LinearGrid {
         let series = self.layout.series();
         let at = series.partition_point(|rows| rows.first_point <= point) - 1;
         let rows = &series[at];
-        self.layout.step(rows.first_spread + point - rows.first_point)
+        self.layout.step(rows.first_deviation_row + point - rows.first_point)
     }
 
     pub(super) fn groups(&self) -> &[Group] {
@@ -128,9 +128,9 @@ fn groups(layout: &BridgeLayout) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for rows in layout.series() {
-        let place = *places.entry(rows.first_spread).or_insert_with(|| {
+        let place = *places.entry(rows.first_deviation_row).or_insert_with(|| {
             groups.push(Group {
-                first_spread: rows.first_spread,
+                first_deviation_row: rows.first_deviation_row,
                 n_points: rows.n_points,
                 first_points: Vec::new(),
             });

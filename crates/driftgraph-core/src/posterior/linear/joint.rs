@@ -1,29 +1,28 @@
-//! Kalman filter, smoother and sampler of all variables jointly; series alike share covariances.
+//! Kalman filter and smoother of all variables jointly; series alike share covariances.
 
+mod draws;
+mod record;
+mod transition;
+
+use self::record::{Record, completion, symmetrise};
+use self::transition::Transition;
 use super::dynamics::LinearDynamics;
 use super::grid::{Group, LinearGrid};
 use super::sums::StepSums;
-use crate::numeric::kernels::{View, add_product, add_scaled, product, transpose};
-use crate::numeric::linalg::{cholesky, identity, solve_lower, solve_upper};
-use crate::numeric::real::ln;
-use crate::random::RandomStream;
+use crate::numeric::kernels::{View, add_product, product, transpose};
+use crate::numeric::linalg::{cholesky, solve_lower, solve_upper};
 
 /// Relative change of a covariance from one point to the next below which it stands still.
-///
-/// For moments, and for draws: what draws are averaged into has Monte Carlo errors of a hundredth.
 const STEADY: f64 = 1e-9;
-const STEADY_FOR_DRAWS: f64 = 1e-6;
-/// What is added to the diagonal of a covariance before it is drawn from, against rounding.
-const JITTER: f64 = 1e-10;
 
 /// The posterior of all paths: moments by point, and the sums of their steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SmoothedPaths {
     /// Means, `[point, variable]`.
     pub means: Vec<f64>,
-    /// Variances, `[spread, variable]`.
+    /// Variances, `[deviation row, variable]`.
     pub variances: Vec<f64>,
-    /// Covariances of a point with the next, `[spread, variable]`.
+    /// Covariances of a point with the next, `[deviation row, variable]`.
     pub neighbours: Vec<f64>,
     /// Expected sums of steps.
     pub sums: StepSums,
@@ -38,22 +37,6 @@ struct Covariances {
     records: Vec<Record>,
     /// The record of each point.
     of_point: Vec<usize>,
-}
-
-struct Record {
-    predicted: Vec<f64>,
-    filtered: Vec<f64>,
-    /// Precision of what each variable was observed with; 0 where it was not.
-    precisions: Vec<f64>,
-    cells: Vec<usize>,
-    /// Rows of the gain: mean += (observed - mean)[cells] gain.
-    gain: Vec<f64>,
-    /// Lower factor of the predicted covariance of the observed cells.
-    factor: Vec<f64>,
-    /// Length of the step before the point.
-    step: f64,
-    /// Whether the covariance is that of the point before.
-    steady: bool,
 }
 
 /// One step back: gains, and what is left of the uncertainty once the next state is known.
@@ -97,7 +80,11 @@ impl<'a> JointFilter<'a> {
     }
 
     fn step_before(&self, group: &Group, point: usize) -> f64 {
-        if point == 0 { 0.0 } else { self.grid.layout().step(group.first_spread + point - 1) }
+        if point == 0 {
+            0.0
+        } else {
+            self.grid.layout().step(group.first_deviation_row + point - 1)
+        }
     }
 
     /// Precisions of what is known of each variable at a point, apart from the process.
@@ -105,7 +92,7 @@ impl<'a> JointFilter<'a> {
         let layout = self.grid.layout();
         let observed = layout.observed_row(group.first_points[0] + point);
         let last = point + 1 == group.n_points;
-        let step = if last { 0.0 } else { layout.step(group.first_spread + point) };
+        let step = if last { 0.0 } else { layout.step(group.first_deviation_row + point) };
         (observed.iter().enumerate())
             .map(|(idx, value)| {
                 let known = if value.is_nan() { 0.0 } else { 1.0 / self.dynamics.noise[idx] };
@@ -255,8 +242,8 @@ impl<'a> JointFilter<'a> {
         let (d, layout) = (self.grid.n_variables(), self.grid.layout());
         let mut paths = SmoothedPaths {
             means: vec![0.0; layout.n_points() * d],
-            variances: vec![0.0; layout.n_spreads() * d],
-            neighbours: vec![0.0; layout.n_spreads() * d],
+            variances: vec![0.0; layout.n_deviation_rows() * d],
+            neighbours: vec![0.0; layout.n_deviation_rows() * d],
             sums: StepSums::zero(d),
             log_evidence: 0.0,
         };
@@ -289,7 +276,7 @@ impl<'a> JointFilter<'a> {
             add_product(&mut mean, d, View::new(&ahead, n, d), View::new(&step.gain, d, d));
             if same && steady {
                 let both = [&covariance, &covariance, &cross];
-                self.add_spreads(group, point, both.map(|matrix| &matrix[..]), &mut paths.sums);
+                self.add_covariances(group, point, both.map(|matrix| &matrix[..]), &mut paths.sums);
             } else {
                 // cov(z_k+1, z_k) = V_k+1 J;  V_k = F_k + J' (V_k+1 - P_k+1) J.
                 let gain = View::new(&step.gain, d, d);
@@ -304,11 +291,17 @@ impl<'a> JointFilter<'a> {
                 symmetrise(&mut smoothed, d);
                 steady = same && nearly_equal(&smoothed, &covariance, self.steady);
                 let earlier = std::mem::replace(&mut covariance, smoothed);
-                self.add_spreads(group, point, [&covariance, &earlier, &cross], &mut paths.sums);
+                self.add_covariances(
+                    group,
+                    point,
+                    [&covariance, &earlier, &cross],
+                    &mut paths.sums,
+                );
             }
             paths.place(group, point, &mean, &covariance, d);
             for idx in 0..d {
-                paths.neighbours[(group.first_spread + point) * d + idx] = cross[idx * (d + 1)];
+                paths.neighbours[(group.first_deviation_row + point) * d + idx] =
+                    cross[idx * (d + 1)];
             }
             back = Some(step);
         }
@@ -318,7 +311,7 @@ impl<'a> JointFilter<'a> {
     /// What the uncertainty of a step's two states adds to the sums, for all series of the group.
     ///
     /// The covariances of the state before, of the state after, and `[after, before]` between them.
-    fn add_spreads(
+    fn add_covariances(
         &self,
         group: &Group,
         point: usize,
@@ -327,7 +320,7 @@ impl<'a> JointFilter<'a> {
     ) {
         let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
         let (h, n) =
-            (self.grid.layout().step(group.first_spread + point), group.first_points.len());
+            (self.grid.layout().step(group.first_deviation_row + point), group.first_points.len());
         let (weight, n) = (h * n as f64, n as f64);
         for row in 0..d {
             let scale = n / self.grid.scales()[row];
@@ -363,142 +356,6 @@ impl<'a> JointFilter<'a> {
         }
         Some(out)
     }
-
-    /// Draws all paths; `None` where a covariance is not positive definite.
-    pub(super) fn draw(&self, random: &mut RandomStream) -> Option<Vec<f64>> {
-        Self { steady: STEADY_FOR_DRAWS, ..*self }.draw_all(random)
-    }
-
-    fn draw_all(&self, random: &mut RandomStream) -> Option<Vec<f64>> {
-        let (d, layout) = (self.grid.n_variables(), self.grid.layout());
-        let mut paths = vec![0.0; layout.n_points() * d];
-        for group in self.grid.groups() {
-            let n = group.first_points.len();
-            let all = self.covariances(group)?;
-            let found = self.means(group, &all);
-            let last = group.n_points - 1;
-            let mut noise = vec![0.0; n * d];
-            let row = |values: &[f64], point: usize| values[point * n * d..][..n * d].to_vec();
-            let mut state = row(&found.filtered, last);
-            let filtered = &all.records[all.of_point[last]].filtered;
-            random.fill_normal_fast(&mut noise);
-            add_product(
-                &mut state,
-                d,
-                View::new(&noise, n, d),
-                View::new(&root(filtered, d)?, d, d).t(),
-            );
-            place_rows(&mut paths, group, last, &state, d);
-            let (mut back, mut spread): (Option<Back>, Vec<f64>) = (None, Vec::new());
-            for point in (0..last).rev() {
-                let key = (all.of_point[point], all.of_point[point + 1]);
-                let same = back.as_ref().is_some_and(|back| back.key == key);
-                let step = self.back(&all, point, back.take())?;
-                if !same {
-                    spread = self.remaining(&all, &step)?;
-                }
-                let mut ahead = row(&found.predicted, point + 1);
-                ahead.iter_mut().zip(&state).for_each(|(ahead, state)| *ahead = state - *ahead);
-                state = row(&found.filtered, point);
-                add_product(&mut state, d, View::new(&ahead, n, d), View::new(&step.gain, d, d));
-                random.fill_normal_fast(&mut noise);
-                add_product(&mut state, d, View::new(&noise, n, d), View::new(&spread, d, d).t());
-                place_rows(&mut paths, group, point, &state, d);
-                back = Some(step);
-            }
-        }
-        Some(paths)
-    }
-
-    /// The lower factor of cov(z_k | z_k+1) = F - J' P J.
-    fn remaining(&self, all: &Covariances, back: &Back) -> Option<Vec<f64>> {
-        let d = self.grid.n_variables();
-        let mut rest = all.records[back.key.0].filtered.clone();
-        let negative: Vec<f64> = back.half_gain.iter().map(|value| -value).collect();
-        let half = View::new(&back.half_gain, d, d);
-        add_product(&mut rest, d, half.t(), View::new(&negative, d, d));
-        symmetrise(&mut rest, d);
-        root(&rest, d)
-    }
-}
-
-/// One step of the process without noise: z' = z T + h b, with T = I + h W `[source, target]`.
-///
-/// A graph that was drawn has few edges, and products with it are worth skipping what is not there.
-struct Transition {
-    n_variables: usize,
-    edges: Edges,
-}
-
-enum Edges {
-    /// All of T.
-    Dense(Vec<f64>),
-    /// Source, target and weight of what T has beside the identity, ordered by target.
-    Sparse(Vec<(usize, usize, f64)>),
-}
-
-/// Share of all pairs up to which edges are handled one by one.
-const FEW_EDGES: f64 = 0.1;
-
-impl Transition {
-    fn new(dynamics: &LinearDynamics, scales: &[f64], step: f64) -> Self {
-        let d = scales.len();
-        let weight =
-            |source: usize, target: usize| step * scales[target] * dynamics.effect(source, target);
-        let pairs = (0..d).flat_map(|target| (0..d).map(move |source| (source, target)));
-        let few: Vec<(usize, usize, f64)> = pairs
-            .map(|(source, target)| (source, target, weight(source, target)))
-            .filter(|(_, _, weight)| *weight != 0.0)
-            .collect();
-        if few.len() as f64 <= FEW_EDGES * (d * d) as f64 {
-            return Self { n_variables: d, edges: Edges::Sparse(few) };
-        }
-        let mut dense = identity(d);
-        for (source, target, weight) in few {
-            dense[source * d + target] += weight;
-        }
-        Self { n_variables: d, edges: Edges::Dense(dense) }
-    }
-
-    /// T' M for a square matrix.
-    fn transposed_times(&self, matrix: &[f64]) -> Vec<f64> {
-        let d = self.n_variables;
-        match &self.edges {
-            Edges::Dense(dense) => {
-                let mut out = vec![0.0; d * d];
-                product(&mut out, d, View::new(dense, d, d).t(), View::new(matrix, d, d));
-                out
-            }
-            Edges::Sparse(edges) => {
-                let mut out = matrix.to_vec();
-                for &(source, target, weight) in edges {
-                    add_scaled(&mut out[target * d..][..d], weight, &matrix[source * d..][..d]);
-                }
-                out
-            }
-        }
-    }
-
-    /// z T + offsets for rows of states.
-    fn next(&self, states: &[f64], offsets: &[f64]) -> Vec<f64> {
-        let d = self.n_variables;
-        let n = states.len() / d;
-        let mut next = offsets.repeat(n);
-        match &self.edges {
-            Edges::Dense(dense) => {
-                add_product(&mut next, d, View::new(states, n, d), View::new(dense, d, d));
-            }
-            Edges::Sparse(edges) => {
-                for (next, state) in next.chunks_exact_mut(d).zip(states.chunks_exact(d)) {
-                    next.iter_mut().zip(state).for_each(|(next, state)| *next += state);
-                    for &(source, target, weight) in edges {
-                        next[target] += weight * state[source];
-                    }
-                }
-            }
-        }
-        next
-    }
 }
 
 /// Means before and after each point was seen, `[point, variable]`.
@@ -512,66 +369,12 @@ struct Means {
     predicted: Vec<f64>,
 }
 
-impl Record {
-    fn new(predicted: Vec<f64>, precisions: Vec<f64>, step: f64) -> Option<Self> {
-        let d = precisions.len();
-        let cells: Vec<usize> = (0..d).filter(|&idx| precisions[idx] > 0.0).collect();
-        let n = cells.len();
-        let mut variance = vec![0.0; n * n];
-        let mut gain = vec![0.0; n * d];
-        for (row, &cell) in cells.iter().enumerate() {
-            let covariances = &predicted[cell * d..(cell + 1) * d];
-            gain[row * d..(row + 1) * d].copy_from_slice(covariances);
-            for (col, &other) in cells.iter().enumerate() {
-                variance[row * n + col] = covariances[other];
-            }
-            variance[row * (n + 1)] += 1.0 / precisions[cell];
-        }
-        let factor = cholesky(&variance, n)?;
-        solve_lower(&factor, n, &mut gain, d);
-        let mut filtered = predicted.clone();
-        let mut negative = gain.clone();
-        negative.iter_mut().for_each(|value| *value = -*value);
-        add_product(&mut filtered, d, View::new(&gain, n, d).t(), View::new(&negative, n, d));
-        symmetrise(&mut filtered, d);
-        solve_upper(&factor, n, &mut gain, d);
-        Some(Self { predicted, filtered, precisions, cells, gain, factor, step, steady: false })
-    }
-
-    /// Σ log N(error; 0, S) over series.
-    fn log_density(&self, errors: &[f64], n_series: usize) -> f64 {
-        let n = self.cells.len();
-        if n == 0 {
-            return 0.0;
-        }
-        let log_det: f64 = (0..n).map(|idx| ln(self.factor[idx * (n + 1)])).sum();
-        let mut columns = vec![0.0; errors.len()];
-        transpose(&mut columns, errors, n_series, n);
-        solve_lower(&self.factor, n, &mut columns, n_series);
-        let squares: f64 = columns.iter().map(|value| value * value).sum();
-        let constant = log_det + 0.5 * n as f64 * ln(std::f64::consts::TAU);
-        -0.5 * squares - n_series as f64 * constant
-    }
-}
-
-/// log of [N(x; z, r) exp(-e z² / 2)] / N(y; z, 1 / l), with l = 1 / r + e and y = x / (r l).
-fn completion(observed: f64, noise: f64, record: &Record, cell: usize) -> f64 {
-    let precision = record.precisions[cell];
-    let log_unit = 0.5 * ln(std::f64::consts::TAU / precision);
-    if observed.is_nan() {
-        return log_unit;
-    }
-    let value = observed / (noise * precision);
-    log_unit
-        - 0.5 * ln(std::f64::consts::TAU * noise)
-        - 0.5 * (observed * observed / noise - precision * value * value)
-}
-
 impl SmoothedPaths {
     fn place(&mut self, group: &Group, point: usize, means: &[f64], covariance: &[f64], d: usize) {
         place_rows(&mut self.means, group, point, means, d);
         for idx in 0..d {
-            self.variances[(group.first_spread + point) * d + idx] = covariance[idx * (d + 1)];
+            self.variances[(group.first_deviation_row + point) * d + idx] =
+                covariance[idx * (d + 1)];
         }
     }
 }
@@ -579,26 +382,6 @@ impl SmoothedPaths {
 fn place_rows(paths: &mut [f64], group: &Group, point: usize, rows: &[f64], d: usize) {
     for (&first, row) in group.first_points.iter().zip(rows.chunks_exact(d)) {
         paths[(first + point) * d..][..d].copy_from_slice(row);
-    }
-}
-
-/// The lower factor of a covariance that rounding may have left slightly indefinite.
-fn root(covariance: &[f64], d: usize) -> Option<Vec<f64>> {
-    let mut raised = covariance.to_vec();
-    let largest = (0..d).map(|idx| raised[idx * (d + 1)]).fold(0.0, f64::max);
-    for idx in 0..d {
-        raised[idx * (d + 1)] += JITTER * largest + f64::MIN_POSITIVE;
-    }
-    cholesky(&raised, d)
-}
-
-fn symmetrise(matrix: &mut [f64], d: usize) {
-    for row in 0..d {
-        for col in 0..row {
-            let mean = 0.5 * (matrix[row * d + col] + matrix[col * d + row]);
-            matrix[row * d + col] = mean;
-            matrix[col * d + row] = mean;
-        }
     }
 }
 

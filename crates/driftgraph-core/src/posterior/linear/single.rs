@@ -20,8 +20,8 @@ pub(super) fn smooth_by_variable(
     let smoother = SingleSmoother { grid, dynamics, uncertainty };
     let mut paths = SmoothedPaths {
         means,
-        variances: vec![0.0; layout.n_spreads() * d],
-        neighbours: vec![0.0; layout.n_spreads() * d],
+        variances: vec![0.0; layout.n_deviation_rows() * d],
+        neighbours: vec![0.0; layout.n_deviation_rows() * d],
         sums: StepSums::zero(d),
         log_evidence: 0.0,
     };
@@ -33,7 +33,7 @@ pub(super) fn smooth_by_variable(
         }
     }
     paths.sums.add_paths(grid, &paths.means);
-    smoother.add_spreads(&mut paths);
+    smoother.add_covariances(&mut paths);
     paths.log_evidence = entropy + smoother.expected_log_joint(&paths);
     paths
 }
@@ -78,7 +78,7 @@ impl SingleSmoother<'_> {
     }
 
     /// Variance of the standardised target's innovations per time.
-    fn spread(&self, target: usize) -> f64 {
+    fn innovation_variance(&self, target: usize) -> f64 {
         self.grid.scales()[target].powi(2) * self.dynamics.variances[target]
     }
 
@@ -89,7 +89,7 @@ impl SingleSmoother<'_> {
         for rows in layout.series() {
             for step in 0..rows.n_steps() {
                 let (here, h) =
-                    ((rows.first_point + step) * d, layout.step(rows.first_spread + step));
+                    ((rows.first_point + step) * d, layout.step(rows.first_deviation_row + step));
                 for target in 0..d {
                     let row = &self.dynamics.effects[target * (d + 1)..(target + 1) * (d + 1)];
                     let drift: f64 = row[d]
@@ -113,15 +113,18 @@ impl SingleSmoother<'_> {
     ) -> f64 {
         let (d, layout) = (self.grid.n_variables(), self.grid.layout());
         let n = group.n_points;
-        let (own, spread) = (self.slope(variable, variable), self.spread(variable));
+        let (own, innovation_variance) =
+            (self.slope(variable, variable), self.innovation_variance(variable));
         let slopes: Vec<(usize, f64)> = (0..d)
             .filter(|&target| target != variable)
             .map(|target| (target, self.slope(variable, target)))
             .filter(|(_, slope)| *slope != 0.0)
             .collect();
-        let outward: f64 =
-            slopes.iter().map(|&(target, slope)| slope * slope / self.spread(target)).sum();
-        let step = |point: usize| layout.step(group.first_spread + point);
+        let outward: f64 = slopes
+            .iter()
+            .map(|&(target, slope)| slope * slope / self.innovation_variance(target))
+            .sum();
+        let step = |point: usize| layout.step(group.first_deviation_row + point);
         let noise = self.dynamics.noise[variable];
         let (mut diagonal, mut off) = (vec![0.0; n], vec![0.0; n]);
         for point in 0..n {
@@ -130,13 +133,13 @@ impl SingleSmoother<'_> {
             if point == 0 {
                 diagonal[0] += 1.0 / self.dynamics.initial_variances[variable];
             } else {
-                diagonal[point] += 1.0 / (spread * step(point - 1));
+                diagonal[point] += 1.0 / (innovation_variance * step(point - 1));
             }
             if point + 1 < n {
                 let (h, carried) = (step(point), 1.0 + step(point) * own);
-                diagonal[point] +=
-                    carried * carried / (spread * h) + h * (outward + self.uncertainty[variable]);
-                off[point] = -carried / (spread * h);
+                diagonal[point] += carried * carried / (innovation_variance * h)
+                    + h * (outward + self.uncertainty[variable]);
+                off[point] = -carried / (innovation_variance * h);
             }
         }
         let factored = Factored::new(&diagonal, &off);
@@ -152,14 +155,14 @@ impl SingleSmoother<'_> {
                         pull += (self.dynamics.initial_means[variable] - mean)
                             / self.dynamics.initial_variances[variable];
                     } else {
-                        pull -= errors[at - d + variable] / (spread * step(point - 1));
+                        pull -= errors[at - d + variable] / (innovation_variance * step(point - 1));
                     }
                     if point + 1 < n {
                         let h = step(point);
-                        pull += (1.0 + h * own) * errors[at + variable] / (spread * h)
+                        pull += (1.0 + h * own) * errors[at + variable] / (innovation_variance * h)
                             - h * self.uncertainty[variable] * mean;
                         for &(target, slope) in &slopes {
-                            pull += slope * errors[at + target] / self.spread(target);
+                            pull += slope * errors[at + target] / self.innovation_variance(target);
                         }
                     }
                     pull
@@ -194,7 +197,7 @@ impl SingleSmoother<'_> {
         let d = self.grid.n_variables();
         let mut variance = 0.0;
         for point in (0..group.n_points).rev() {
-            let at = (group.first_spread + point) * d + variable;
+            let at = (group.first_deviation_row + point) * d + variable;
             // cov(z_k+1, z_k) = -ratio_k V_k+1;  V_k = 1 / pivot_k + ratio_k² V_k+1.
             let ratio = factored.ratios[point];
             paths.neighbours[at] = -ratio * variance;
@@ -204,15 +207,15 @@ impl SingleSmoother<'_> {
     }
 
     /// What the uncertainty of the states adds to the sums.
-    fn add_spreads(&self, paths: &mut SmoothedPaths) {
+    fn add_covariances(&self, paths: &mut SmoothedPaths) {
         let (d, m, layout) =
             (self.grid.n_variables(), self.grid.n_variables() + 1, self.grid.layout());
         for group in self.grid.groups() {
             let n = group.first_points.len() as f64;
             for point in 0..group.n_points - 1 {
-                let h = layout.step(group.first_spread + point);
+                let h = layout.step(group.first_deviation_row + point);
                 for idx in 0..d {
-                    let at = (group.first_spread + point) * d + idx;
+                    let at = (group.first_deviation_row + point) * d + idx;
                     let (before, after) = (paths.variances[at], paths.variances[at + d]);
                     let (cross, scale) = (paths.neighbours[at], self.grid.scales()[idx]);
                     paths.sums.products[idx * (m + 1)] += n * h * before;
@@ -231,7 +234,7 @@ impl SingleSmoother<'_> {
         let sums = &paths.sums;
         let residuals = sums.residuals(&self.dynamics.effects);
         let log_steps: f64 = (layout.series().iter())
-            .flat_map(|rows| (0..rows.n_steps()).map(move |step| rows.first_spread + step))
+            .flat_map(|rows| (0..rows.n_steps()).map(move |step| rows.first_deviation_row + step))
             .map(|row| ln(layout.step(row)))
             .sum();
         let moments = super::ascent::PathMoments::new(self.grid, paths);
@@ -243,7 +246,7 @@ impl SingleSmoother<'_> {
             let row = &self.dynamics.effects[idx * m..(idx + 1) * m];
             let scale = self.grid.scales()[idx].powi(2);
             let square = scale * sums.residual_square(idx, row, &residuals);
-            joint -= cost(sums.n_steps, square, self.spread(idx));
+            joint -= cost(sums.n_steps, square, self.innovation_variance(idx));
             joint -= cost(moments.n_observed[idx], moments.misfits[idx], self.dynamics.noise[idx]);
             let mean = self.dynamics.initial_means[idx];
             let square = moments.first_squares[idx] - 2.0 * mean * moments.first_sums[idx]

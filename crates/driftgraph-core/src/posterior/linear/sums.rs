@@ -55,7 +55,7 @@ impl StepSums {
 
     /// Adds the steps of one series along known points.
     pub(super) fn add_series(&mut self, grid: &LinearGrid, series: &SeriesRows, paths: &[f64]) {
-        let SeriesRows { first_point, first_spread, .. } = *series;
+        let SeriesRows { first_point, first_deviation_row, .. } = *series;
         let n_steps = series.n_steps();
         let (d, m) = (grid.n_variables(), grid.n_variables() + 1);
         let (mut scaled, mut states, mut added) = (Vec::new(), Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ impl StepSums {
             let n = BLOCK.min(n_steps - start);
             [&mut scaled, &mut states, &mut added].into_iter().for_each(Vec::clear);
             for step in start..start + n {
-                let h = grid.layout().step(first_spread + step);
+                let h = grid.layout().step(first_deviation_row + step);
                 let here = &paths[(first_point + step) * d..][..d];
                 let next = &paths[(first_point + step + 1) * d..][..d];
                 states.extend_from_slice(here);

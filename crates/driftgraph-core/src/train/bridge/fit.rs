@@ -152,7 +152,7 @@ impl BridgeFit {
 
     /// Log-odds of the lagged edges, `[source, target]`; infinite where not learned.
     ///
-    /// In closed form where the drift is linear, from flip gains where it has node functions.
+    /// In closed form where the drift is linear, from edge gains where it has node functions.
     pub fn lagged_log_odds(&self) -> &[f64] {
         &self.lagged_log_odds
     }
@@ -214,7 +214,7 @@ fn tempered(log_odds: &[f64], weights: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Closed forms where the drift is linear; else flip gains, and logits of instantaneous edges.
+/// Closed forms where the drift is linear; else edge gains, and logits of instantaneous edges.
 fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
     let (model, state, layout) = (trainer.model(), trainer.state(), trainer.layout());
     if !model.is_sampled() {

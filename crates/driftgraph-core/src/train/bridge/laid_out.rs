@@ -39,7 +39,7 @@ impl CheckedBridgeSettings {
     pub fn is_deterministic(&self, data: &SeriesSet) -> Result<bool, BridgeError> {
         // Chains have seeds, but average them themselves.
         let closed = self.get().is_closed_form();
-        Ok(closed || !self.get().has_nets() && LaidOut::new(data, self.get())?.n_batches == 1)
+        Ok(closed || !self.get().has_parts() && LaidOut::new(data, self.get())?.n_batches == 1)
     }
 
     /// How the observation noise is treated, with the data's own answer where settings ask for it.

@@ -2,19 +2,20 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use super::settings::BridgeSettings;
 use super::trainer::batch_steps;
 use crate::SeriesSet;
 use crate::error::CoreError;
+use crate::nn::parameters::ParameterTable;
 use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::default_step_size;
-use crate::posterior::bridge::structure::DriftParts;
+use crate::posterior::bridge::part::ProcessPart;
 use crate::posterior::bridge::transition::piece_steps;
 use crate::train::select::SelectSettings;
 
 const DOUBLE: usize = size_of::<f64>();
-const SINGLE: usize = size_of::<f32>();
 
 /// The sizes of a data set that decide how much a bridge fit stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct BridgeShape {
     /// Grid points of all series.
     pub n_points: usize,
     /// Grid points of different grids: series of the same times and holes share one.
-    pub n_spreads: usize,
+    pub n_deviation_rows: usize,
 }
 
 impl BridgeShape {
@@ -34,7 +35,7 @@ impl BridgeShape {
     pub fn new(data: &SeriesSet, settings: &BridgeSettings) -> Result<Self, CoreError> {
         let step_size = settings.step_size.map_or_else(|| default_step_size(data), Ok)?;
         let mut shape =
-            Self { n_variables: data.n_variables(), n_rows: 0, n_points: 0, n_spreads: 0 };
+            Self { n_variables: data.n_variables(), n_rows: 0, n_points: 0, n_deviation_rows: 0 };
         let mut known = HashSet::new();
         for series in data.series() {
             let (times, mut hasher) = (series.times(), DefaultHasher::new());
@@ -49,7 +50,7 @@ impl BridgeShape {
             shape.n_rows += times.len();
             shape.n_points += n_points;
             if known.insert(hasher.finish()) {
-                shape.n_spreads += n_points;
+                shape.n_deviation_rows += n_points;
             }
         }
         Ok(shape)
@@ -62,7 +63,7 @@ impl BridgeShape {
             n_rows: part(self.n_rows),
             n_points: part(self.n_points),
             // A shared grid stays whole.
-            n_spreads: self.n_spreads.min(part(self.n_points)),
+            n_deviation_rows: self.n_deviation_rows.min(part(self.n_points)),
             ..self
         }
     }
@@ -106,11 +107,11 @@ pub fn predicted_bytes(
 /// What one fit stores between two steps.
 fn kept_bytes(shape: &BridgeShape, settings: &BridgeSettings) -> usize {
     let d = shape.n_variables;
-    // Per point: observed value, mean and its two moments; per spread row: two parameters with two
+    // Per point: observed value, mean and its two moments; per deviation row: two parameters with two
     // moments each.
-    let numbers = d * (4 * shape.n_points + 6 * shape.n_spreads);
-    // Per point its time and a count of steps, per spread row its step and two counts.
-    let counts = shape.n_points * (DOUBLE + 4) + shape.n_spreads * (DOUBLE + 2 * 4);
+    let numbers = d * (4 * shape.n_points + 6 * shape.n_deviation_rows);
+    // Per point its time and a count of steps, per deviation row its step and two counts.
+    let counts = shape.n_points * (DOUBLE + 4) + shape.n_deviation_rows * (DOUBLE + 2 * 4);
     // Parameters with two moments, and those before the last step; what is known about every
     // pair, for the lagged and the instantaneous prior.
     let knowledge = 2 * d * d * (2 * DOUBLE + 1);
@@ -130,39 +131,27 @@ fn work_bytes(shape: &BridgeShape, settings: &BridgeSettings) -> usize {
     // Values, gradients, moments, residuals and their derivatives of the batch.
     let rows = 40 * n_steps * d * DOUBLE;
     let gradient = n_parameters(d, settings) * DOUBLE;
-    let (width, embedding) = (settings.nets.width, settings.nets.embedding);
-    // Activations and adjoints of combining nets and of swept messages; gradients of eight groups of
-    // nodes and of each graph.
-    let activations = n_steps * d * (9 * width + 7 * embedding);
-    let sums = (8 + settings.nets.n_graphs) * net_parameters(d, settings);
-    let nets = n_nets(settings) * (activations + sums) * SINGLE;
-    matrices + rows + gradient + nets
+    let parts: usize = parts(d, settings).iter().map(|part| part.work_bytes(n_steps)).sum();
+    matrices + rows + gradient + parts
 }
 
 /// What the finished model holds of one fit: its paths and parameters.
 fn model_bytes(shape: &BridgeShape, settings: &BridgeSettings) -> usize {
     let d = shape.n_variables;
-    (d * (shape.n_points + 2 * shape.n_spreads) + n_parameters(d, settings)) * DOUBLE
+    (d * (shape.n_points + 2 * shape.n_deviation_rows) + n_parameters(d, settings)) * DOUBLE
 }
 
-fn n_nets(settings: &BridgeSettings) -> usize {
-    usize::from(settings.drift != DriftParts::Linear) + usize::from(settings.neural_diffusion)
-}
-
-/// Number of parameters of one node function.
-fn net_parameters(d: usize, settings: &BridgeSettings) -> usize {
-    let (width, embedding) = (settings.nets.width, settings.nets.embedding);
-    let net = |n_in: usize, n_out: usize| {
-        n_in * width + width + width * width + width + width * n_out + n_out
-    };
-    d * embedding + net(d + embedding, embedding) + net(2 * embedding, d)
+/// The parts of the process beyond linear effects, laid out alone.
+fn parts(d: usize, settings: &BridgeSettings) -> Vec<Arc<dyn ProcessPart>> {
+    settings.part_choice().lay_out(&mut ParameterTable::default(), d)
 }
 
 /// Number of parameters of the process.
 fn n_parameters(d: usize, settings: &BridgeSettings) -> usize {
     let gated = 3 * d * d + if settings.instantaneous { 3 * d * d + 1 } else { 0 } + 2;
     let mixture = if settings.innovations == InnovationLaw::Mixture { 6 * d } else { 0 };
-    gated + mixture + 5 * d + n_nets(settings) * net_parameters(d, settings)
+    let parts: usize = parts(d, settings).iter().map(|part| part.slot().cols).sum();
+    gated + mixture + 5 * d + parts
 }
 
 #[cfg(test)]
@@ -170,6 +159,7 @@ mod tests {
     use super::*;
     use crate::ObservedSeries;
     use crate::graph::prior::EdgePrior;
+    use crate::posterior::bridge::structure::DriftParts;
     use crate::train::bridge::BridgeTrainer;
 
     fn data() -> SeriesSet {
@@ -201,14 +191,18 @@ mod tests {
             let checked = settings.clone().check().unwrap();
             let trainer = BridgeTrainer::new(&data, &EdgePrior::new(2, 0.0), checked).unwrap();
             let layout = trainer.layout();
-            assert_eq!((shape.n_points, shape.n_spreads), (layout.n_points(), layout.n_spreads()));
+            assert_eq!(
+                (shape.n_points, shape.n_deviation_rows),
+                (layout.n_points(), layout.n_deviation_rows())
+            );
             assert_eq!(n_parameters(2, &settings), trainer.model().table().len());
         }
     }
 
     #[test]
     fn more_members_threads_and_candidates_never_need_less() {
-        let shape = BridgeShape { n_variables: 10, n_rows: 5000, n_points: 5000, n_spreads: 5000 };
+        let shape =
+            BridgeShape { n_variables: 10, n_rows: 5000, n_points: 5000, n_deviation_rows: 5000 };
         let with = |ensemble, n_threads, selects| {
             let settings = SelectSettings { ensemble, ..SelectSettings::default() };
             predicted_bytes(&shape, &settings, selects, n_threads)

@@ -8,7 +8,9 @@ use super::error::{BridgeError, SettingProblem};
 use crate::graph::density::GraphDensity;
 use crate::objective::observation::ObservationNoise;
 use crate::posterior::bridge::innovation::InnovationLaw;
-use crate::posterior::bridge::neural::{GraphEstimator, NetSizes};
+use crate::posterior::bridge::node_part::NetSizes;
+use crate::posterior::bridge::part::PartChoice;
+use crate::posterior::bridge::sampled_graphs::GraphEstimator;
 use crate::posterior::bridge::structure::DriftParts;
 
 /// The scale of the observation noise, relative to each variable's deviation.
@@ -126,15 +128,21 @@ impl Default for BridgeSettings {
 }
 
 impl BridgeSettings {
-    /// Whether there are node functions.
-    pub fn has_nets(&self) -> bool {
-        self.drift != DriftParts::Linear || self.neural_diffusion
+    /// Which parts the process has beyond linear effects.
+    pub(super) fn part_choice(&self) -> PartChoice {
+        let Self { drift, neural_diffusion, nets: net_sizes, .. } = *self;
+        PartChoice { drift, neural_diffusion, net_sizes }
+    }
+
+    /// Whether the process has parts beyond linear effects.
+    pub(super) fn has_parts(&self) -> bool {
+        !self.part_choice().is_empty()
     }
 
     /// Whether everything is linear and normal, so that coordinate ascent and chains take the place of training.
     pub fn is_closed_form(&self) -> bool {
         let normal = self.innovations == InnovationLaw::Gaussian;
-        !self.has_nets() && !self.instantaneous && normal
+        !self.has_parts() && !self.instantaneous && normal
     }
 
     /// Whether training starts where coordinate ascent of the linear part ends.
@@ -150,7 +158,7 @@ impl BridgeSettings {
                 problems.push(SettingProblem { setting, condition, found });
             }
         };
-        let plain = self.innovations == InnovationLaw::Gaussian || !self.has_nets();
+        let plain = self.innovations == InnovationLaw::Gaussian || !self.has_parts();
         let law = format!("{:?}", self.innovations).to_lowercase();
         check_text(plain, "innovations", "`gaussian` with node functions", law);
         let mut check = |fine: bool, setting, condition, found: f64| {
@@ -238,7 +246,7 @@ impl CheckedBridgeSettings {
     /// Node functions have far more weights than their prior can hold back for long: one cycle, which
     /// also limits their cost, unless asked for more.
     pub fn max_steps(&self) -> u64 {
-        let n_cycles = if self.0.has_nets() { 1 } else { 4 };
+        let n_cycles = if self.0.has_parts() { 1 } else { 4 };
         self.0.max_steps.unwrap_or(n_cycles * self.0.schedule_steps)
     }
 }

@@ -55,7 +55,7 @@ pub(super) struct Window {
 struct Undo {
     parameters: Vec<f64>,
     points: Vec<usize>,
-    spreads: Vec<usize>,
+    deviation_rows: Vec<usize>,
     rows: LocalValues,
 }
 
@@ -134,8 +134,8 @@ impl BridgeState {
             }
         }
         self.apply_rows(rates.paths * share, &batch, work);
-        let Batch { points, spreads, .. } = batch;
-        self.undo = Some(Undo { points, spreads, ..undo });
+        let Batch { points, deviation_rows, .. } = batch;
+        self.undo = Some(Undo { points, deviation_rows, ..undo });
     }
 
     fn apply_rows(&mut self, rate: f64, batch: &Batch, work: &Workspace) {
@@ -145,7 +145,7 @@ impl BridgeState {
             (&mut self.deviation_moments, &grads.log_deviations, &mut paths.log_deviations),
             (&mut self.correlation_moments, &grads.correlations, &mut paths.correlations),
         ] {
-            moments.step(rate, &batch.spreads, grads, values);
+            moments.step(rate, &batch.deviation_rows, grads, values);
         }
     }
 
@@ -156,7 +156,9 @@ impl BridgeState {
         self.rate_factor *= 0.5;
         self.n_undone += 1;
         self.n_failed += 1;
-        let Some(Undo { parameters, points, spreads, rows }) = self.undo.take() else { return };
+        let Some(Undo { parameters, points, deviation_rows, rows }) = self.undo.take() else {
+            return;
+        };
         self.parameters = parameters;
         let scatter = |values: &mut [f64], rows: &[usize], kept: &[f64]| {
             for (&row, kept) in rows.iter().zip(kept.chunks_exact(n_variables)) {
@@ -164,7 +166,7 @@ impl BridgeState {
             }
         };
         scatter(&mut self.paths.means, &points, &rows.means);
-        scatter(&mut self.paths.log_deviations, &spreads, &rows.log_deviations);
-        scatter(&mut self.paths.correlations, &spreads, &rows.correlations);
+        scatter(&mut self.paths.log_deviations, &deviation_rows, &rows.log_deviations);
+        scatter(&mut self.paths.correlations, &deviation_rows, &rows.correlations);
     }
 }

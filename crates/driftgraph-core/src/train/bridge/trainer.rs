@@ -237,8 +237,8 @@ impl BridgeTrainer {
         for series in self.layout.series() {
             for step in 1..series.n_steps() {
                 let point = series.first_point + step;
-                let h = self.layout.step(series.first_spread + step);
-                let earlier = self.layout.step(series.first_spread + step - 1);
+                let h = self.layout.step(series.first_deviation_row + step);
+                let earlier = self.layout.step(series.first_deviation_row + step - 1);
                 let at = |point: usize| &means[point * d..(point + 1) * d];
                 rows.add(
                     step,

@@ -3,7 +3,6 @@
 use super::{BridgeModel, StepWork, Workspace};
 use crate::numeric::kernels::{View, add_product, product};
 use crate::numeric::linalg::log_det_and_inverse;
-use crate::numeric::real::Real;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::initial_kl::{Normal, initial_kl};
 use crate::posterior::bridge::batch::{Batch, BatchSteps, Learned};
@@ -11,6 +10,7 @@ use crate::posterior::bridge::deviations::BatchPaths;
 use crate::posterior::bridge::gated::{GatedAdjoints, GatedMoments};
 use crate::posterior::bridge::layout::BridgeLayout;
 use crate::posterior::bridge::moments::{StepMoments, exact_moments, exact_moments_backward};
+use crate::posterior::bridge::part::PartFloat;
 use crate::posterior::bridge::sampled::{
     SampledAdjoints, sampled_moments, sampled_moments_backward,
 };
@@ -60,7 +60,7 @@ impl BridgeModel {
     }
 
     /// [`evaluate`](Self::evaluate) with the node functions' float chosen.
-    pub(in crate::posterior::bridge) fn evaluate_in<R: Real>(
+    pub(in crate::posterior::bridge) fn evaluate_in<R: PartFloat>(
         &self,
         layout: &BridgeLayout,
         batch: &Batch,
@@ -73,7 +73,7 @@ impl BridgeModel {
         work.grads.clear();
         work.grads.resize(parameters.len(), 0.0);
         work.paths.gather(paths, batch, d);
-        work.local_grads.reset(batch.points.len(), batch.spreads.len(), d);
+        work.local_grads.reset(batch.points.len(), batch.deviation_rows.len(), d);
         let log_likelihood = self.observations(place, pass.weight, parameters, work);
         let initial_kl = self.initial_law_kl(batch, pass.weight, parameters, work);
         let steps = &mut work.steps;
@@ -101,15 +101,15 @@ impl BridgeModel {
         let (means, logs) = self.initial_law(parameters);
         let Workspace { grads, local_grads, paths: BatchPaths { values, .. }, .. } = work;
         let mut sum = 0.0;
-        for &(point, spread) in &batch.starts {
+        for &(point, row) in &batch.starts {
             for variable in 0..d {
-                let (at, spread) = (point * d + variable, spread * d + variable);
-                let (mean, log_scale) = (values.means[at], values.log_deviations[spread]);
+                let (at, row) = (point * d + variable, row * d + variable);
+                let (mean, log_scale) = (values.means[at], values.log_deviations[row]);
                 let prior = Normal { mean: means[variable], log_scale: logs[variable] };
                 let kl = initial_kl(Normal { mean, log_scale }, prior);
                 sum += weight * kl.value;
                 local_grads.means[at] += weight * kl.by_posterior.mean;
-                local_grads.log_deviations[spread] += weight * kl.by_posterior.log_scale;
+                local_grads.log_deviations[row] += weight * kl.by_posterior.log_scale;
                 self.initial_means.of_mut(grads)[variable] += weight * kl.by_prior.mean;
                 let slot = self.initial_log_deviations;
                 slot.of_mut(grads)[variable] += weight * kl.by_prior.log_scale;
@@ -135,7 +135,7 @@ impl BridgeModel {
     }
 
     /// The same over sampled states and graphs, which parts beyond linear effects need.
-    fn sampled_path_kl<R: Real>(
+    fn sampled_path_kl<R: PartFloat>(
         &self,
         place: BatchSteps<'_>,
         pass: &Pass,
@@ -213,12 +213,12 @@ impl BridgeModel {
         kl + self.weight_cost(parameters, grads)
     }
 
-    /// Minus the log prior of the node functions' weights, N(0, 1 / precision), less its constant.
+    /// Minus the log prior of the parts' weights, N(0, 1 / precision), less its constant.
     fn weight_cost(&self, parameters: &[f64], grads: &mut [f64]) -> f64 {
-        let precision = self.structure.net_sizes.weight_precision;
         let mut cost = 0.0;
-        for net in &self.parts {
-            for (weight, grad) in net.slot.of(parameters).iter().zip(net.slot.of_mut(grads)) {
+        for part in &self.parts {
+            let (slot, precision) = (part.slot(), part.weight_precision());
+            for (weight, grad) in slot.of(parameters).iter().zip(slot.of_mut(grads)) {
                 cost += 0.5 * precision * weight * weight;
                 *grad += precision * weight;
             }
@@ -229,9 +229,9 @@ impl BridgeModel {
 
 /// Σ over steps and variables of 1 + log v, with v in squared increment scales.
 fn entropy_of_steps(moments: &StepMoments, d: usize) -> f64 {
-    (moments.spread_of.iter())
-        .map(|&spread| {
-            let logs = &moments.log_variances[spread * d..(spread + 1) * d];
+    (moments.deviation_row_of.iter())
+        .map(|&row| {
+            let logs = &moments.log_variances[row * d..(row + 1) * d];
             logs.iter().map(|log| 1.0 + log).sum::<f64>()
         })
         .sum()

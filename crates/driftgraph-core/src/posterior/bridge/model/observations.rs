@@ -36,12 +36,12 @@ impl BridgeModel {
         let d = self.n_variables();
         let log_noise = self.log_noise.of(parameters);
         let mut sum = 0.0;
-        for (point, spread) in batch.observed_points() {
+        for (point, row) in batch.observed_points() {
             let observed = layout.observed_row(batch.points[point]);
             for variable in (0..d).filter(|&variable| !observed[variable].is_nan()) {
-                let (at, spread) = (point * d + variable, spread * d + variable);
+                let (at, row) = (point * d + variable, row * d + variable);
                 let mean = work.paths.values.means[at];
-                let deviation = work.paths.deviations.deviations[spread];
+                let deviation = work.paths.deviations.deviations[row];
                 let found = expected_log_density(
                     self.structure.noise,
                     observed[variable],
@@ -50,7 +50,7 @@ impl BridgeModel {
                 );
                 sum += found.value;
                 work.local_grads.means[at] -= weight * found.by_mean;
-                work.local_grads.log_deviations[spread] -= weight * found.by_log_deviation;
+                work.local_grads.log_deviations[row] -= weight * found.by_log_deviation;
                 if self.structure.learn_noise {
                     self.log_noise.of_mut(&mut work.grads)[variable] -= weight * found.by_log_scale;
                 }
@@ -76,12 +76,12 @@ impl BridgeModel {
         vectorised(
             #[inline(always)]
             || {
-                for (point, spread) in batch.observed_points() {
+                for (point, row) in batch.observed_points() {
                     let observed = &layout.observed_row(batch.points[point])[..d];
-                    let (at, spread) = (point * d..(point + 1) * d, spread * d..(spread + 1) * d);
+                    let (at, row) = (point * d..(point + 1) * d, row * d..(row + 1) * d);
                     let (means, by_means) = (&means[at.clone()], &mut grads.means[at]);
-                    let deviations = &deviations[spread.clone()];
-                    let by_deviations = &mut grads.log_deviations[spread];
+                    let deviations = &deviations[row.clone()];
+                    let by_deviations = &mut grads.log_deviations[row];
                     for v in 0..d {
                         // A cell that was not observed counts nothing.
                         let (seen, observed) =

@@ -2,20 +2,19 @@
 
 use rayon::prelude::*;
 
-use super::node_part::NodePart;
 use super::piece::{GraphPiece, PieceGrads};
-use crate::numeric::real::Real;
 use crate::posterior::bridge::gated::GatedMoments;
 use crate::posterior::bridge::model::{BridgeModel, StepWork};
-use crate::posterior::bridge::neural::{AddsTo, SampledGraphs};
+use crate::posterior::bridge::part::PartFloat;
+use crate::posterior::bridge::sampled_graphs::SampledGraphs;
 use crate::posterior::bridge::structure::Pass;
 use crate::posterior::bridge::transition::Extra;
+use crate::process::part::AddsTo;
 
 /// A part of the process beyond gated linear effects, over the sampled steps of one evaluation.
 ///
-/// It adds to the drift or to the log diffusion of every step, given its state and graph. Another kind
-/// of part is another file that implements this, and a line in [`SampledWork::begin`].
-pub(super) trait SampledPart<R>: std::fmt::Debug + Send + Sync {
+/// It adds to the drift or to the log diffusion of every step, given its state and graph.
+pub(crate) trait SampledPart<R>: std::fmt::Debug + Send + Sync {
     /// Adds what it gives at the states of every piece, under the piece's graph.
     fn forward(&mut self, steps: &SampledSteps<'_, R>, pieces: &mut [GraphPiece]);
 
@@ -29,13 +28,13 @@ pub(super) trait SampledPart<R>: std::fmt::Debug + Send + Sync {
 
 /// What all parts read in one evaluation.
 #[derive(Debug)]
-pub(super) struct SampledSteps<'a, R> {
+pub(crate) struct SampledSteps<'a, R> {
     /// Parameters of the parts alone.
-    pub(super) parameters: &'a [R],
+    pub(crate) parameters: &'a [R],
     /// z in the order of the pieces, `[variable, step]`.
-    pub(super) inputs: &'a [R],
+    pub(crate) inputs: &'a [R],
     /// The graph of every piece.
-    pub(super) graphs: &'a [Vec<f64>],
+    pub(crate) graphs: &'a [Vec<f64>],
 }
 
 /// The parts of one evaluation, from their forward to their backward pass; buffers are kept from one
@@ -81,11 +80,11 @@ impl<R> Clone for SampledWork<R> {
 impl BridgeModel {
     /// First parameter of the parts, which lie behind all others.
     fn first_of_parts(&self) -> usize {
-        self.parts().iter().map(|net| net.slot.offset).min().unwrap_or(self.table().len())
+        self.parts().iter().map(|part| part.slot().offset).min().unwrap_or(self.table().len())
     }
 
     /// Samples graphs and runs the parts forward over the sampled states.
-    pub(in crate::posterior::bridge) fn parts_forward<R: Real>(
+    pub(in crate::posterior::bridge) fn parts_forward<R: PartFloat>(
         &self,
         parameters: &[f64],
         pass: &Pass,
@@ -137,7 +136,7 @@ impl BridgeModel {
     }
 
     /// Runs the parts backward, from derivatives by what they added.
-    pub(in crate::posterior::bridge) fn parts_backward<R: Real>(
+    pub(in crate::posterior::bridge) fn parts_backward<R: PartFloat>(
         &self,
         parameters: &[f64],
         work: &mut SampledWork<R>,
@@ -206,7 +205,7 @@ struct SampleGrads<'a> {
     piece: &'a PieceGrads,
 }
 
-impl<R: Real> SampledWork<R> {
+impl<R: PartFloat> SampledWork<R> {
     /// Draws the graphs and deals the steps among them: interleaved, so that every graph sees steps of
     /// all series.
     fn begin(&mut self, model: &BridgeModel, parameters: &[f64], pass: &Pass, states: &[f64]) {
@@ -214,7 +213,7 @@ impl<R: Real> SampledWork<R> {
         let offset = model.first_of_parts();
         if self.parts.len() != model.parts().len() {
             let parts = model.parts().iter();
-            self.parts = parts.map(|net| Box::new(NodePart::new(net, offset)) as _).collect();
+            self.parts = parts.map(|part| R::sampled(&**part, offset)).collect();
         }
         self.graphs =
             model.sampled_graphs(parameters, model.structure().net_sizes.n_graphs, pass.drawn());

@@ -1,15 +1,15 @@
 //! The steps that were dealt to one graph, with what linear effects and all parts add to them.
 
 use crate::numeric::kernels::{View, product};
-use crate::posterior::bridge::neural::AddsTo;
 use crate::posterior::bridge::transition::Extra;
+use crate::process::part::AddsTo;
 
 /// The steps dealt to one graph; buffers are kept from one evaluation to the next.
 #[derive(Debug, Clone, Default)]
-pub(super) struct GraphPiece {
-    pub(super) rows: Vec<usize>,
+pub(crate) struct GraphPiece {
+    pub(crate) rows: Vec<usize>,
     /// Number of its first step among those of all pieces.
-    pub(super) first: usize,
+    pub(crate) first: usize,
     pub(super) states: Vec<f64>,
     /// G * m - p m, the linear effects' deviation under this graph.
     pub(super) deviations: Vec<f64>,
@@ -22,14 +22,14 @@ pub(super) struct GraphPiece {
     pub(super) log_diffusion: Vec<f64>,
     by_drift: Vec<f64>,
     by_log_diffusion: Vec<f64>,
-    pub(super) grads: PieceGrads,
+    pub(crate) grads: PieceGrads,
 }
 
 /// Derivatives of one piece.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PieceGrads {
+pub(crate) struct PieceGrads {
     pub(super) states: Vec<f64>,
-    pub(super) graph: Vec<f64>,
+    pub(crate) graph: Vec<f64>,
     /// Σ z^T (derivative by the linear drift's deviation), `[source, target]`.
     pub(super) deviations: Vec<f64>,
     /// Σ (z²)^T (derivative by the variance), `[source, target]`; empty without excess.
@@ -56,7 +56,7 @@ impl GraphPiece {
     }
 
     /// Where a part adds its outputs, `[step, variable]`.
-    pub(super) fn added_mut(&mut self, adds_to: AddsTo) -> &mut [f64] {
+    pub(crate) fn added_mut(&mut self, adds_to: AddsTo) -> &mut [f64] {
         match adds_to {
             AddsTo::Drift => &mut self.drift,
             AddsTo::LogDiffusion => &mut self.log_diffusion,
@@ -64,7 +64,7 @@ impl GraphPiece {
     }
 
     /// The derivatives by a part's outputs.
-    pub(super) fn by_added(&self, adds_to: AddsTo) -> &[f64] {
+    pub(crate) fn by_added(&self, adds_to: AddsTo) -> &[f64] {
         match adds_to {
             AddsTo::Drift => &self.by_drift,
             AddsTo::LogDiffusion => &self.by_log_diffusion,

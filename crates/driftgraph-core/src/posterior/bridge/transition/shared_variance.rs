@@ -1,4 +1,4 @@
-//! The part of the residuals' variances that steps with the same spread share.
+//! The part of the residuals' variances that steps with the same deviations share.
 
 use rayon::prelude::*;
 
@@ -6,26 +6,26 @@ use super::{MANY_VARIABLES, STEPS_OF_MANY, Transition, TransitionGrads};
 use crate::numeric::kernels::{View, add_into, add_product, product, vectorised};
 use crate::posterior::bridge::moments::StepMoments;
 
-/// Buffers `[spread, variable]`, kept from one evaluation to the next.
+/// Buffers `[deviation row, variable]`, kept from one evaluation to the next.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedVariance {
     /// The shared part of the residuals' variances.
     pub(super) variances: Vec<f64>,
-    by_spread: Vec<f64>,
+    by_row: Vec<f64>,
 }
 
-/// The part of the residuals' variances that steps with the same spread share.
+/// The part of the residuals' variances that steps with the same deviations share.
 pub(super) fn shared_variances(
     transition: &Transition<'_>,
     moments: &StepMoments,
-    n_spreads: usize,
+    n_deviation_rows: usize,
     work: &mut SharedVariance,
 ) {
     let d = transition.n_variables;
-    let view = |rows| View::new(rows, n_spreads, d);
+    let view = |rows| View::new(rows, n_deviation_rows, d);
     let matrix = |entries| View::new(entries, d, d);
     let out = &mut work.variances;
-    out.resize(n_spreads * d, 0.0);
+    out.resize(n_deviation_rows * d, 0.0);
     product_by_rows(out, &moments.input_variances, d, matrix(&transition.lagged.second));
     if let Some(instant) = transition.instant {
         let by_second = matrix(&instant.remaining_second);
@@ -58,38 +58,40 @@ pub(super) fn shared_variances_backward(
     grads: &mut TransitionGrads,
 ) {
     let d = transition.n_variables;
-    let n_spreads = moments.log_variances.len() / d;
-    let by_spread = &mut work.by_spread;
-    by_spread.clear();
-    by_spread.resize(n_spreads * d, 0.0);
+    let n_deviation_rows = moments.log_variances.len() / d;
+    let by_row = &mut work.by_row;
+    by_row.clear();
+    by_row.resize(n_deviation_rows * d, 0.0);
     vectorised(
         #[inline(always)]
         || {
-            for (row, &spread) in moments.spread_of.iter().enumerate() {
-                let sums = &mut by_spread[spread * d..(spread + 1) * d];
+            for (row, &deviation_row) in moments.deviation_row_of.iter().enumerate() {
+                let sums = &mut by_row[deviation_row * d..(deviation_row + 1) * d];
                 add_into(sums, &by_variances[row * d..(row + 1) * d]);
-                for value in &mut grads.moments.log_variances[spread * d..(spread + 1) * d] {
+                for value in
+                    &mut grads.moments.log_variances[deviation_row * d..(deviation_row + 1) * d]
+                {
                     // The entropy of the posterior's step, which is not a part of the cross-entropy.
                     *value -= 0.5 * transition.weight;
                 }
             }
         },
     );
-    let view = |rows| View::new(rows, n_spreads, d);
+    let view = |rows| View::new(rows, n_deviation_rows, d);
     let matrix = |entries| View::new(entries, d, d);
-    let by_spread_view = view(by_spread);
+    let by_row_view = view(by_row);
     let out = &mut grads.moments;
     let by_second = matrix(&transition.lagged.second).t();
-    product_by_rows(&mut out.input_variances, by_spread, d, by_second);
-    add_product_by_sources(&mut grads.lagged.second, &moments.input_variances, by_spread, d);
+    product_by_rows(&mut out.input_variances, by_row, d, by_second);
+    add_product_by_sources(&mut grads.lagged.second, &moments.input_variances, by_row, d);
     let Some(instant) = transition.instant else {
-        out.increment_variances.copy_from_slice(by_spread);
+        out.increment_variances.copy_from_slice(by_row);
         let diagonal: Vec<f64> = transition.lagged.mean.iter().step_by(d + 1).copied().collect();
         let mut by_diagonal = vec![0.0; d];
         vectorised(
             #[inline(always)]
             || {
-                let rows = by_spread.chunks_exact(d).zip(out.covariances.chunks_exact_mut(d));
+                let rows = by_row.chunks_exact(d).zip(out.covariances.chunks_exact_mut(d));
                 for ((by, out), covariances) in rows.zip(moments.covariances.chunks_exact(d)) {
                     for v in 0..d {
                         out[v] = -2.0 * diagonal[v] * by[v];
@@ -104,14 +106,14 @@ pub(super) fn shared_variances_backward(
         return;
     };
     let by_second = matrix(&instant.remaining_second);
-    product(&mut out.increment_variances, d, by_spread_view, by_second.t());
+    product(&mut out.increment_variances, d, by_row_view, by_second.t());
     let cross = matrix(&instant.remaining_by_lagged);
-    product(&mut out.covariances, d, by_spread_view, cross.t());
+    product(&mut out.covariances, d, by_row_view, cross.t());
     out.covariances.iter_mut().for_each(|value| *value *= -2.0);
     let (mut by_remaining_second, mut by_cross) = (vec![0.0; d * d], vec![0.0; d * d]);
     let increments = view(&moments.increment_variances);
-    product(&mut by_remaining_second, d, increments.t(), by_spread_view);
-    product(&mut by_cross, d, view(&moments.covariances).t(), by_spread_view);
+    product(&mut by_remaining_second, d, increments.t(), by_row_view);
+    product(&mut by_cross, d, view(&moments.covariances).t(), by_row_view);
     for idx in 0..d * d {
         let by_cross = -2.0 * by_cross[idx];
         let remaining = instant.remaining[idx];

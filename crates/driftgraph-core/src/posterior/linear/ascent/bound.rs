@@ -39,7 +39,7 @@ impl PathMoments {
                 let observed = layout.observed_row(rows.first_point + point);
                 for (idx, value) in observed.iter().enumerate() {
                     let mean = paths.means[(rows.first_point + point) * d + idx];
-                    let variance = paths.variances[(rows.first_spread + point) * d + idx];
+                    let variance = paths.variances[(rows.first_deviation_row + point) * d + idx];
                     if point == 0 {
                         moments.first_sums[idx] += mean;
                         moments.first_squares[idx] += mean * mean + variance;

@@ -1,41 +1,26 @@
-//! Parts of the process with fixed parameters, asked for their values under any graph.
+//! A node function with fixed parameters, asked for its values under any graph.
 
-use std::fmt::Debug;
-use std::sync::Arc;
-
-use super::neural::{AddsTo, Net};
+use super::super::part::{FixedPart, PartAtStates};
+use super::NodePart;
 use crate::nn::node_function::{NodeTrace, NodeWeights, Rows};
 use crate::numeric::real::Real;
-
-/// A part whose parameters no longer change: the side of it that measures edges and averages graphs.
-pub(super) trait FixedPart: Debug + Send + Sync {
-    /// What it adds to.
-    fn adds_to(&self) -> AddsTo;
-
-    /// The part at standardised states `[state, variable]`; what no graph changes is computed here.
-    fn at(&self, states: &[f64]) -> Box<dyn PartAtStates + '_>;
-}
-
-/// A part at given states.
-pub(super) trait PartAtStates {
-    /// What it adds under a graph of edges in [0, 1], `[state, variable]`.
-    fn under(&mut self, graph: &[f64]) -> Vec<f64>;
-}
+use crate::process::part::AddsTo;
 
 /// A node function with fixed parameters.
 #[derive(Debug)]
 pub(super) struct FixedNet<R> {
-    net: Net,
-    parameters: Arc<[R]>,
+    net: NodePart,
+    parameters: Vec<R>,
     weights: NodeWeights<R>,
 }
 
 impl<R: Real> FixedNet<R> {
     /// Of all parameters of the model.
-    pub(super) fn new(net: &Net, parameters: &Arc<[R]>) -> Self {
+    pub(super) fn new(net: &NodePart, parameters: &[f64]) -> Self {
+        let parameters: Vec<R> = parameters.iter().map(|&value| R::from_f64(value)).collect();
         let mut weights = NodeWeights::default();
-        net.function.prepare(parameters, &mut weights);
-        Self { net: *net, parameters: Arc::clone(parameters), weights }
+        net.function.prepare(&parameters, &mut weights);
+        Self { net: *net, parameters, weights }
     }
 }
 
@@ -71,7 +56,8 @@ impl<R: Real> PartAtStates for NetAtStates<'_, R> {
         let Self { fixed: FixedNet { net, parameters, weights }, trace, strengths, rows } = self;
         let d = net.function.sizes().n_variables;
         strengths.clear();
-        let strength = |(idx, &edge): (usize, &f64)| R::from_f64(net.strength(idx, edge).0);
+        let scale = net.message_scale();
+        let strength = |(idx, &edge): (usize, &f64)| R::from_f64(scale.strength(idx, edge).0);
         strengths.extend(graph.iter().enumerate().map(strength));
         net.function.aggregate(strengths, trace, *rows);
         net.function.combine(parameters, weights, trace, *rows);

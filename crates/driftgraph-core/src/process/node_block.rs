@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use super::part::{BlockPart, PartWorker, Strengths};
+use super::part::{AddsTo, BlockPart, PartWorker, Strengths};
+use super::prior::PriorProcess;
 use crate::graph::prior::EdgeRule;
 use crate::nn::node_function::{
     FrozenBuffers, FrozenNode, NodeFunction, NodeTangents, NodeTrace, NodeWeights, Rows,
     TangentRows,
 };
-use crate::posterior::bridge::neural::{AddsTo, Net};
-use crate::process::prior::PriorProcess;
 
 /// Largest standardised state that a network is asked about.
 const MOST_INPUT: f32 = 1e30;
 
 /// A node function with fixed parameters.
 #[derive(Debug)]
-pub(super) struct BlockNet(Arc<FixedNet>);
+pub(crate) struct BlockNet(Arc<FixedNet>);
 
 #[derive(Debug)]
 struct FixedNet {
@@ -36,10 +35,38 @@ struct NetWorker {
     buffers: NetBuffers,
 }
 
+/// How strongly the edges of a graph carry their messages, of which every node takes the sum.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MessageScale {
+    n_variables: usize,
+    /// Sums of messages keep their size however many variables there are.
+    scale: f64,
+    adds_to: AddsTo,
+}
+
+impl MessageScale {
+    pub(crate) fn new(n_variables: usize, adds_to: AddsTo) -> Self {
+        let scale = 1.0 / (0.25 * n_variables as f64).max(1.0).sqrt();
+        Self { n_variables, scale, adds_to }
+    }
+
+    /// Strength of an edge's message, and its derivative by the edge.
+    ///
+    /// The diffusion of every variable sees the variable itself, whatever the graph says.
+    pub(crate) fn strength(&self, idx: usize, edge: f64) -> (f64, f64) {
+        let sees_itself = self.adds_to == AddsTo::LogDiffusion;
+        if sees_itself && idx.is_multiple_of(self.n_variables + 1) {
+            (self.scale, 0.0)
+        } else {
+            (self.scale * edge, self.scale)
+        }
+    }
+}
+
 /// How strongly each edge of a graph carries its message.
 #[derive(Debug)]
 enum StrengthRule {
-    Bridge(Box<Net>),
+    Scaled(MessageScale),
     Process { process: Box<PriorProcess>, rules: Vec<EdgeRule> },
 }
 
@@ -56,11 +83,18 @@ struct NetBuffers {
 }
 
 impl BlockNet {
-    pub(super) fn of_bridge(net: &Net, parameters: &[f32]) -> Self {
-        Self::new(&net.function, parameters, StrengthRule::Bridge(Box::new(*net)), net.adds_to)
+    /// A part of the bridge's process.
+    pub(crate) fn of_part(
+        function: &NodeFunction,
+        parameters: &[f32],
+        scale: MessageScale,
+        adds_to: AddsTo,
+    ) -> Self {
+        Self::new(function, parameters, StrengthRule::Scaled(scale), adds_to)
     }
 
-    pub(super) fn of_process(
+    /// Drift or diffusion of the paper's process.
+    pub(crate) fn of_process(
         process: &PriorProcess,
         rules: &[EdgeRule],
         parameters: &[f32],
@@ -95,8 +129,8 @@ impl BlockPart for BlockNet {
 
     fn push_strengths(&self, graph: &[f64], out: &mut Vec<f32>) {
         match &self.0.rule {
-            StrengthRule::Bridge(net) => {
-                let strength = |(idx, &edge): (usize, &f64)| net.strength(idx, edge).0 as f32;
+            StrengthRule::Scaled(scale) => {
+                let strength = |(idx, &edge): (usize, &f64)| scale.strength(idx, edge).0 as f32;
                 out.extend(graph.iter().enumerate().map(strength));
             }
             StrengthRule::Process { process, rules } => {

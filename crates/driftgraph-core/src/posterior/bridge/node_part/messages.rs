@@ -4,15 +4,15 @@
 
 use rayon::prelude::*;
 
+use super::NodePart;
 use crate::nn::node_function::{
     MessageBends, NodeWeights, SweepWorkspace, SweptMessages, SweptNode,
 };
 use crate::numeric::real::Real;
-use crate::posterior::bridge::neural::Net;
 
 /// Most parts into which the nodes' gradients are summed: fixed, so that sums do not depend on the
 /// number of threads.
-const N_GROUPS: usize = 8;
+pub(super) const N_GROUPS: usize = 8;
 
 /// Messages of one net; buffers are kept from one evaluation to the next.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +37,7 @@ struct NodeSweep<R> {
 
 impl<R: Real> MessageWork<R> {
     /// Computes the messages for the inputs `[node, point]`.
-    pub(super) fn send(&mut self, net: &Net, parameters: &[R], inputs: &[R]) {
+    pub(super) fn send(&mut self, net: &NodePart, parameters: &[R], inputs: &[R]) {
         let function = &net.function;
         let (d, e) = (function.sizes().n_variables, function.sizes().embedding);
         self.n_points = inputs.len() / d;
@@ -63,7 +63,7 @@ impl<R: Real> MessageWork<R> {
     /// other, to those of inputs and parameters.
     pub(super) fn reverse(
         &mut self,
-        net: &Net,
+        net: &NodePart,
         parameters: &[R],
         parts: &[&[R]],
         gradient_len: usize,

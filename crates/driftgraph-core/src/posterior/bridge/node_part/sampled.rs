@@ -3,29 +3,28 @@
 use crate::nn::parameters::{WithAdjoints, WithGradient};
 use rayon::prelude::*;
 
+use super::super::sampled::{GraphPiece, SampledPart, SampledSteps};
+use super::NodePart;
 use super::messages::MessageWork;
-use super::pass::{SampledPart, SampledSteps};
-use super::piece::GraphPiece;
 use crate::nn::node_function::{NodeAdjoints, NodeTrace, Rows, SweptAdjoints};
 use crate::numeric::real::Real;
-use crate::posterior::bridge::neural::Net;
 
 /// One node function; buffers are kept from one evaluation to the next.
 #[derive(Debug)]
-pub(super) struct NodePart<R> {
-    net: Net,
+pub(super) struct SampledNet<R> {
+    net: NodePart,
     messages: MessageWork<R>,
     pieces: Vec<CombinePass<R>>,
 }
 
-impl<R: Real> NodePart<R> {
+impl<R: Real> SampledNet<R> {
     /// The node function for buffers that begin `offset` entries later.
-    pub(super) fn new(net: &Net, offset: usize) -> Self {
+    pub(super) fn new(net: &NodePart, offset: usize) -> Self {
         Self { net: net.moved_back(offset), messages: MessageWork::default(), pieces: Vec::new() }
     }
 }
 
-impl<R: Real> SampledPart<R> for NodePart<R> {
+impl<R: Real> SampledPart<R> for SampledNet<R> {
     fn forward(&mut self, steps: &SampledSteps<'_, R>, pieces: &mut [GraphPiece]) {
         let Self { net, messages, pieces: passes } = self;
         messages.send(net, steps.parameters, steps.inputs);
@@ -79,7 +78,7 @@ impl<R: Real> CombinePass<R> {
     /// Adds the outputs of the piece's steps under its graph to what the net adds to.
     fn forward(
         &mut self,
-        net: &Net,
+        net: &NodePart,
         parameters: &[R],
         messages: &MessageWork<R>,
         graph: &[f64],
@@ -93,7 +92,8 @@ impl<R: Real> CombinePass<R> {
         let rows = Rows { first: 0, n: n * d, per_node: n };
         self.trace.resize_without_messages(function, rows.n);
         self.strengths.clear();
-        let strength = |(idx, &edge): (usize, &f64)| R::from_f64(net.strength(idx, edge).0);
+        let scale = net.message_scale();
+        let strength = |(idx, &edge): (usize, &f64)| R::from_f64(scale.strength(idx, edge).0);
         self.strengths.extend(graph.iter().enumerate().map(strength));
         let swept = messages.from(piece.first);
         function.aggregate_swept(&self.strengths, swept, &mut self.trace, rows);
@@ -110,7 +110,7 @@ impl<R: Real> CombinePass<R> {
     /// piece's graph.
     fn backward(
         &mut self,
-        net: &Net,
+        net: &NodePart,
         parameters: &[R],
         messages: &MessageWork<R>,
         piece: &mut GraphPiece,
@@ -144,8 +144,9 @@ impl<R: Real> CombinePass<R> {
         let out = SweptAdjoints { all: &mut self.grad_messages, n_points: n };
         let swept = messages.from(piece.first);
         function.aggregate_swept_backward(strengths, swept, out, adjoints, rows);
+        let scale = net.message_scale();
         for (idx, out) in piece.grads.graph.iter_mut().enumerate() {
-            *out += self.by_strengths[idx].to_f64() * net.strength(idx, 0.0).1;
+            *out += self.by_strengths[idx].to_f64() * scale.strength(idx, 0.0).1;
         }
     }
 }

@@ -1,12 +1,20 @@
-//! What every part of a learned process can do in simulation: the other side of `SampledPart` in training.
+//! What every part of a learned process can do in simulation.
 
 use std::fmt::Debug;
 
 use crate::nn::node_function::ParentLists;
-use crate::posterior::bridge::neural::AddsTo;
+
+/// What a part of the process adds to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AddsTo {
+    /// The drift, in increment scales per time.
+    Drift,
+    /// The logarithm of the diffusion.
+    LogDiffusion,
+}
 
 /// A part of the process with fixed parameters, which adds to the drift or to the log diffusion.
-pub(super) trait BlockPart: Debug + Send + Sync {
+pub(crate) trait BlockPart: Debug + Send + Sync {
     /// What it adds to.
     fn adds_to(&self) -> AddsTo;
 
@@ -20,7 +28,7 @@ pub(super) trait BlockPart: Debug + Send + Sync {
 /// A part at work on the paths of one block; buffers are kept from one step to the next.
 ///
 /// `strengths` holds one graph for all paths or one per path, states are standardised, `[path, variable]`.
-pub(super) trait PartWorker: Debug + Send {
+pub(crate) trait PartWorker: Debug + Send {
     /// What is added at the states.
     fn run(&mut self, strengths: &Strengths, states: &[f64]) -> &[f32];
 
@@ -33,14 +41,14 @@ pub(super) trait PartWorker: Debug + Send {
 
 /// Strengths of edges: as matrices, and as lists of parents.
 #[derive(Debug, Default)]
-pub(super) struct Strengths {
-    pub(super) matrices: Vec<f32>,
-    pub(super) parents: ParentLists,
+pub(crate) struct Strengths {
+    pub(crate) matrices: Vec<f32>,
+    pub(crate) parents: ParentLists,
 }
 
 impl Strengths {
     /// Of graphs `[graph, source, target]` of `n` nodes.
-    pub(super) fn new(matrices: Vec<f32>, n: usize) -> Self {
+    pub(crate) fn new(matrices: Vec<f32>, n: usize) -> Self {
         Self { parents: ParentLists::new(&matrices, n), matrices }
     }
 }
