@@ -88,14 +88,9 @@ impl DateParts {
                 format!("{year}Q{}", cell(quarter).trim_start_matches(['Q', 'q']))
             }
             Rest::Month(month, day, hour) => {
-                let mut date = format!("{year}-{:0>2}", cell(month));
-                if let Some(day) = day {
-                    date += &format!("-{:0>2}", cell(day));
-                }
-                if let Some(hour) = hour {
-                    date += &format!(" {:0>2}:00", cell(hour));
-                }
-                date
+                let day = day.map(|day| format!("-{:0>2}", cell(day))).unwrap_or_default();
+                let hour = hour.map(|hour| format!(" {:0>2}:00", cell(hour))).unwrap_or_default();
+                format!("{year}-{:0>2}{day}{hour}", cell(month))
             }
         };
         self.with_first(row, date)
