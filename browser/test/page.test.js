@@ -269,6 +269,36 @@ test("dated tables are read together, compared with known edges, and asked in da
   await page.waitForFunction(() => document.querySelectorAll("#ask-charts .line.second").length === 0 && />201[0-2](-\d\d)?</.test(document.querySelector("#ask-charts .axes")?.innerHTML ?? ""));
 });
 
+test("warnings stand apart from notes, and every guess can be overruled on the page", async () => {
+  const open = async (name, buffer) => {
+    await page.goto(`http://127.0.0.1:${port}/`);
+    await page.locator("#file").setInputFiles({ name, mimeType: "text/csv", buffer });
+    await page.locator("#understood").waitFor({ state: "visible" });
+  };
+  const rows = (count, row) => Array.from({ length: count }, (_, n) => row(n)).join("\n");
+  const season = (n) => Math.sin(n * Math.PI / 6);
+  const scatter = (n, seed) => ((n * 7919 + seed * 104729) * 0.618033988) % 1;
+  const date = (n) => `${2000 + Math.floor(n / 12)}-${String(n % 12 + 1).padStart(2, "0")}-01`;
+  await open("weather.csv", Buffer.from(`date,sea,air\n${rows(120, (n) => `${date(n)},${3 * season(n) + scatter(n, 1)},${2 * season(n + 3) + scatter(n, 2)}`)}\n`));
+  await page.locator("#warnings").waitFor();
+  const warnings = await page.locator("#warnings").innerText();
+  assert.match(warnings, /^Read with care/);
+  assert.match(warnings, /sea, air share a season of 12 rows.*“Season of so many rows”: 12/);
+  assert.deepEqual(await page.locator("#warnings code").allInnerTexts(), ["sea", "air"]);
+  // Two rows of one time are a mistake, until the user says what they are.
+  await open("twice.csv", Buffer.from("time,x\n0,1\n0,3\n1,2\n2,5\n"));
+  assert.match(await page.locator("#understood-words").innerText(), /choose “Rows of one time”: mean/);
+  await page.locator("#reading-box summary").click();
+  await page.locator("#duplicates").selectOption("mean");
+  await page.locator("#variables-table tbody tr").first().waitFor();
+  assert.match(await page.locator("#understood-words").innerText(), /1 series of 3 rows/);
+  await open("alt.csv", Buffer.from("time;temp\u00e9rature\n0;1\n1;3\n2;2\n", "latin1"));
+  await page.locator("#variables-table tbody tr").first().waitFor();
+  assert.match(await page.locator("#understood-words").innerText(), /read as Latin-1; “Letters stored as” overrules/);
+  assert.deepEqual(await page.locator("#variables-table tbody th").allTextContents(), ["température"]);
+  assert.ok(await page.locator("#drift").isEnabled(), "the default has a drift to choose");
+});
+
 test("years are not rounded, and runs of other variables are not compared with zeros", { timeout: 60_000 }, async () => {
   const rows = Array.from({ length: 91 }, (_, row) => `${1845 + row},${(10 + 5 * Math.sin(row / 1.6)).toFixed(3)},${(8 + 4 * Math.cos(row / 1.6) + row % 3).toFixed(3)}`);
   writeFileSync(join(folder, "pelts.csv"), `Year,Hare,Lynx\n${rows.join("\n")}\n`);

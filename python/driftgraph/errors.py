@@ -6,6 +6,7 @@ __all__ = [
     "ComputationError",
     "ConvergenceWarning",
     "DataError",
+    "DataWarning",
     "DriftgraphError",
     "FileError",
     "InputError",
@@ -75,3 +76,7 @@ class MissingDependencyError(DriftgraphError, ImportError):
 
 class ConvergenceWarning(UserWarning):
     """A fit that came to its last step before its stop rule was met."""
+
+
+class DataWarning(UserWarning):
+    """Data that may not carry a graph, or were probably not meant as they stand; what ``driftgraph check`` warns of."""

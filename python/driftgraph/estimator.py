@@ -21,7 +21,7 @@ from ._optional import need
 from ._progress import reporter
 from ._settings import SETTINGS, ScotchSettings
 from .data import Dataset
-from .errors import ConvergenceWarning, SettingsError
+from .errors import ConvergenceWarning, DataWarning, SettingsError
 from .fitted import Fitted
 
 __all__ = ["Estimator", "Scotch"]
@@ -129,6 +129,8 @@ class Estimator(Fitted):
         data = Dataset.from_any(X, times, series)
         asked = self._asked()
         asked["edges"] = asked["edges"] + self._edges_into(data.variables)
+        for text in self._doubts(data):
+            warnings.warn(text, DataWarning, stacklevel=2)
         self._forget()
         folder = RunFolder()
         return self._learn(
@@ -143,6 +145,12 @@ class Estimator(Fitted):
                 progress=bar,
             ),
         )
+
+    def _doubts(self, data: Dataset) -> list[str]:
+        """Warnings of ``driftgraph check``, but for those whose remedy was taken."""
+        remedies = {"`season=": self.season, "`detrend=": self.detrend, "`log=": self.log, "`inputs=": self.inputs}
+        taken = [remedy for remedy, value in remedies.items() if value]
+        return [text for text in data.summary()["warnings"] if not any(remedy in text for remedy in taken)]
 
     def resume(self: Self, extend_steps: int = 0) -> Self:
         """Goes on with a fit that was stopped, bit for bit; ``extend_steps`` allows more steps."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from conftest import quick
 from driftgraph import Dataset, Scotch, methods
-from driftgraph.errors import DataError, QuestionError, SettingsError
+from driftgraph.errors import DataError, DataWarning, QuestionError, SettingsError
 
 
 def frame() -> pd.DataFrame:
@@ -76,3 +77,14 @@ def test_advice_names_keywords(tmp_path: Path) -> None:
     table.write_text("a,b\n1,2\n1,3\n")
     with pytest.raises(DataError, match="`even_steps=True`"):
         Dataset.from_file(table)
+
+
+def test_a_fit_warns_of_data_that_cannot_carry_a_graph() -> None:
+    both = frame()
+    both["visitors"] = 3 * both["sales"].to_numpy()[::-1] + np.random.default_rng(6).normal(size=120) * 0.1
+    with pytest.warns(DataWarning, match="share a season of 12 rows.*`season=12`"):
+        quick().fit(both)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        quick(season=12).fit(both)
+    assert not [one for one in caught if "season" in str(one.message)]

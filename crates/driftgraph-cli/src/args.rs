@@ -318,7 +318,8 @@ pub(crate) struct DataArgs {
     /// Sheet of a spreadsheet [default: the first]
     #[arg(long, value_name = "NAME", help_heading = "Reading the table")]
     pub(crate) sheet: Option<String>,
-    /// What comes first in dates such as 1/2/2020: day-first or month-first [default: as the whole column says]
+    /// What comes first in dates such as 1/2/2020: day-first or month-first; none: 20200131 is a number [default: as the
+    /// whole column says]
     #[arg(long, value_name = "ORDER", help_heading = "Reading the table")]
     pub(crate) date_order: Option<DateOrder>,
     /// What stands before decimals: point or comma [default: as the whole table says]

@@ -72,10 +72,12 @@ pub(crate) fn simulate_settings(
     data: Option<&Loaded>,
 ) -> anyhow::Result<SimulateSettings> {
     let series = data.map(|loaded| &loaded.data);
+    let axis = &run.record.data.time;
     let horizon = match span_of(run, "--horizon", span.horizon.as_deref())? {
         Some(horizon) => horizon,
-        None => run.model()?.usual_span_in(series),
+        None => axis.whole(run.model()?.usual_span_in(series)),
     };
+    let every = span_of(run, "--every", span.every.as_deref())?;
     let start = match &span.start {
         StartArg::Learned => Start::Learned,
         StartArg::Series(name, time) => {
@@ -97,12 +99,58 @@ pub(crate) fn simulate_settings(
     Ok(SimulateSettings {
         n_paths: paths.paths,
         start,
-        times: even_times(from, horizon, span_of(run, "--every", span.every.as_deref())?)?,
+        times: match every {
+            Some(_) => even_times(from, horizon, every)?,
+            None => whole_times(run, from, even_times(from, horizon, None)?),
+        },
         step_size: step_size(run, paths)?,
         graph: graph_choice(paths),
         scheme: paths.scheme,
         seed: paths.seed,
     })
+}
+
+/// Times after `from` that nobody asked for in so many digits: whole days where the data have dates by the day.
+pub(crate) fn whole_times(run: &Run, from: f64, times: Vec<f64>) -> Vec<f64> {
+    let axis = &run.record.data.time;
+    let mut whole: Vec<f64> = times.iter().map(|time| from + axis.whole(time - from)).collect();
+    whole.dedup();
+    whole
+}
+
+/// Variables whose mean says nothing at some time, because a few paths have run far away from all others.
+///
+/// Far is measured by the width of the widest band and by `scales`, the deviations of the variables.
+fn runaways(bands: &Bands, scales: &[f64]) -> Vec<usize> {
+    /// Of long-tailed laws with a mean worth telling, it lies within the widest band.
+    const FAR: f64 = 5.0;
+    let is_far = |cell: usize| {
+        let [low, median, high] = [0, 2, 4].map(|level| bands.quantiles[level][cell]);
+        let reach = FAR * (high - low).max(scales[cell % bands.n_variables]);
+        let distance = (bands.mean[cell] - median).abs();
+        !distance.is_finite() || distance > reach
+    };
+    let cells = |variable: usize| (variable..bands.mean.len()).step_by(bands.n_variables);
+    (0..bands.n_variables).filter(|&variable| cells(variable).any(is_far)).collect()
+}
+
+/// Warns where a few paths run away, so that means say nothing.
+pub(crate) fn tell_runaways(run: &Run, all: &[&Bands]) -> anyhow::Result<()> {
+    let scales = run.model()?.measured_scales();
+    let mut found: Vec<usize> = all.iter().flat_map(|bands| runaways(bands, scales)).collect();
+    found.sort_unstable();
+    found.dedup();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        found.iter().map(|&idx| format!("`{}`", run.variables()[idx])).collect();
+    printer::note(&format!(
+        "warning: some paths run far away from all others in {}, as the learned process has no bounds there: means, deviations and \
+         differences say nothing; read medians (q50), or ask for a shorter time",
+        names.join(", ")
+    ));
+    Ok(())
 }
 
 /// A time that a flag was given, as the data have times.
@@ -148,14 +196,6 @@ fn times_json(run: &Run, times: &[f64]) -> Value {
 
 pub(crate) fn graph_choice(paths: &PathArgs) -> GraphChoice {
     paths.threshold.map_or(GraphChoice::Sampled, GraphChoice::Threshold)
-}
-
-/// What the time axis of a picture says.
-pub(crate) fn time_label(run: &Run) -> String {
-    match run.record.data.time.origin {
-        Some(_) => "date".to_owned(),
-        None => "time".to_owned(),
-    }
 }
 
 /// Writes a table to a file, in the format its name asks for.
@@ -289,4 +329,26 @@ pub(crate) fn accuracy_table(names: &[String], methods: &[MethodAccuracy]) -> Ta
 /// `0.123 ± 0.004`.
 pub(crate) fn with_error(value: f64, error: f64) -> String {
     format!("{} ± {}", short(value), short_or_dash(Some(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_that_a_few_paths_make_alone_is_found() {
+        let bands = |mean: f64, [low, median, high]: [f64; 3]| Bands {
+            times: vec![0.0],
+            n_variables: 1,
+            mean: vec![mean],
+            deviation: vec![1.0],
+            quantiles: [low, low, median, high, high].map(|quantile| vec![quantile]),
+        };
+        let found = |mean: f64, band: [f64; 3]| runaways(&bands(mean, band), &[3.0]);
+        assert!(found(14.0, [0.0, 5.0, 9.0]).is_empty());
+        assert_eq!(found(1e3, [0.0, 5.0, 9.0]), [0]);
+        assert_eq!(found(f64::INFINITY, [0.0, 5.0, 9.0]), [0]);
+        // What is held or clipped has a narrow band, and no runaways.
+        assert!(found(7.5, [7.0; 3]).is_empty());
+    }
 }

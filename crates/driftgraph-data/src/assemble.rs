@@ -126,6 +126,12 @@ impl Table {
             }
         }
         collector.finish()?;
+        let n_alone = self.files.iter().filter(|rows| rows.series.is_none()).count();
+        if n_alone > 1 {
+            notices.push(format!(
+                "each of the {n_alone} files was read as a series of its own, named after the file; `--series` overrules"
+            ));
+        }
         if !joined.is_empty() {
             let joined = count(joined.len(), "series has", "series have");
             notices.push(format!("{joined} rows in more than one file, which were joined"));
@@ -150,7 +156,7 @@ impl Table {
             return Ok((Cow::Owned(vec![own_name]), Cow::Owned(of_row)));
         }
         notices.push(format!(
-            "`{}` has no series column and its time restarts, so it was read as {n_series} series",
+            "`{}` has no series column and its time restarts, so it was read as {n_series} series; `--series` overrules",
             rows.file.display(),
         ));
         let alone = self.files.len() == 1;
@@ -204,7 +210,7 @@ impl Table {
         }
         if !repeats {
             notices.push(format!(
-                "`{}` has no series column and no time twice, so it was read as one series",
+                "`{}` has no series column and no time twice, so it was read as one series; `--series` overrules",
                 rows.file.display(),
             ));
         }

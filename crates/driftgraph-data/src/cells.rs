@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::csv_table::{Table, TextRow};
+use crate::date_parts::DateParts;
 use crate::error::{DataError, DataErrors, Place};
 use crate::formats::TextSource;
 use crate::grid::{Grid, GridRow};
@@ -16,6 +17,8 @@ pub(crate) struct CellRows<'a> {
     rows: RowSource<'a>,
     /// What was decided while opening, in whole sentences.
     pub(crate) notices: Vec<String>,
+    /// Columns that make a date together, and the row in which they are one.
+    parts: Option<(DateParts, GridRow)>,
 }
 
 enum RowSource<'a> {
@@ -93,12 +96,15 @@ impl<'a> CellRows<'a> {
                 let (table, encoding) =
                     Table::open_as(path, separator, options.max_bytes, options.encoding)?;
                 if encoding == Encoding::Utf16 && options.encoding.is_none() {
-                    notices.push("the text is UTF-16, which its first two bytes say".to_owned());
+                    notices.push(
+                        "the text is UTF-16, which its first two bytes say; `--encoding` overrules"
+                            .to_owned(),
+                    );
                 }
                 RowSource::Text(table)
             }
         };
-        Ok(Self { path, rows, notices })
+        Ok(Self { path, rows, notices, parts: None })
     }
 
     /// The names in the first row; a nameless first column, as indices have, gets one.
@@ -115,15 +121,33 @@ impl<'a> CellRows<'a> {
         Ok(names)
     }
 
+    /// The same, with the columns of a date in parts as one, which the rows that follow have, too.
+    pub(crate) fn joined_header(
+        &mut self,
+        options: &ReadOptions,
+    ) -> Result<Vec<String>, DataError> {
+        let names = self.header()?;
+        let Some(parts) = DateParts::of(&names, options) else { return Ok(names) };
+        self.notices.push(parts.notice(&names));
+        let header = parts.join_header(&GridRow { line: 1, cells: names });
+        let names = header.cells.clone();
+        self.parts = Some((parts, header));
+        Ok(names)
+    }
+
     /// The next row, or `None` at the end; blank rows are skipped.
     pub(crate) fn next_row(&mut self) -> Result<Option<CellRow<'_>>, DataError> {
-        match &mut self.rows {
-            RowSource::Text(table) => Ok(table.next_row()?.map(CellRow::Text)),
+        let row = match &mut self.rows {
+            RowSource::Text(table) => table.next_row()?.map(CellRow::Text),
             RowSource::Grid(rows, current) => {
                 *current = rows.next();
-                Ok(current.as_ref().map(CellRow::Grid))
+                current.as_ref().map(CellRow::Grid)
             }
-        }
+        };
+        let (Some(row), Some((parts, joined))) = (&row, &mut self.parts) else { return Ok(row) };
+        let cells = (0..row.len()).map(|column| row.cell(column).to_owned()).collect();
+        *joined = parts.join(&GridRow { line: row.line(), cells });
+        Ok(Some(CellRow::Grid(joined)))
     }
 
     /// The separator of a file of text whose first row was read.

@@ -92,6 +92,30 @@ impl TimeAxis {
         self.origin.is_some()
     }
 
+    /// What stands along the axis of a picture, with the unit that the table gives.
+    ///
+    /// ```
+    /// use driftgraph_data::{TimeAxis, TimeUnit};
+    ///
+    /// assert_eq!(TimeAxis::given().label(), "time");
+    /// assert_eq!(TimeAxis::dated(TimeUnit::Days, "1959-01-01T00:00:00Z").label(), "date");
+    /// let named = TimeAxis { named_unit: Some("days".to_owned()), ..TimeAxis::given() };
+    /// assert_eq!(named.label(), "time (days)");
+    /// ```
+    pub fn label(&self) -> String {
+        match (&self.origin, &self.named_unit) {
+            (Some(_), _) => "date".to_owned(),
+            (None, Some(unit)) => format!("time ({unit})"),
+            (None, None) => "time".to_owned(),
+        }
+    }
+
+    /// A length of time that nobody asked for in so many digits: whole days where the data have dates by the day, and
+    /// so on, or every answer would be at a time of the day that means nothing.
+    pub fn whole(&self, length: f64) -> f64 {
+        if self.is_dated() && length >= 1.0 { length.round() } else { length }
+    }
+
     /// A time as the user writes it: a date where the data have dates, or a number.
     ///
     /// ```

@@ -119,6 +119,7 @@ impl WrittenDate {
             | (Self::Either { first: month, second: day, year, time }, DateOrder::MonthFirst) => {
                 stamp(year, month, day, time)
             }
+            (Self::Either { .. }, DateOrder::NoDates) => None,
         }
     }
 }
@@ -153,7 +154,25 @@ fn split_time(text: &str) -> Option<(&str, Time)> {
     let Some(colon) = text.find(':') else { return Some((text, Time::midnight())) };
     let start = text[..colon].rfind([' ', 'T'])?;
     let (date, time) = (&text[..start], text[start + 1..].trim());
-    Some((date.trim_end_matches(','), time.parse().ok()?))
+    Some((date.trim_end_matches(','), time_of_day(time)?))
+}
+
+/// 13:30, 1:30 PM or 12:05:10 am.
+fn time_of_day(text: &str) -> Option<Time> {
+    let lower = text.to_ascii_lowercase();
+    let half = ["am", "pm"].iter().position(|half| lower.ends_with(half));
+    let (clock, after_noon) = match half {
+        Some(half) => (lower[..lower.len() - 2].trim_end(), half == 1),
+        None => (lower.as_str(), false),
+    };
+    let (hour, rest) = clock.split_once(':')?;
+    let hour: i32 = hour.parse().ok()?;
+    let hour = match half {
+        Some(_) if !(1..=12).contains(&hour) => return None,
+        Some(_) => hour % 12 + if after_noon { 12 } else { 0 },
+        None => hour,
+    };
+    format!("{hour:02}:{rest}").parse().ok()
 }
 
 /// Year and quarter: 1959Q1, 1959-Q1, Q1 1959.
@@ -291,6 +310,17 @@ mod tests {
         assert_eq!(parse_timestamp("31.12.1999"), None);
     }
 
+    #[test]
+    fn hours_before_and_after_noon_are_told_apart() {
+        let times = ["12:05 AM", "9:30 am", "12:30 PM", "1:30:15 PM", "13:30", "7:05"];
+        let found = times.map(|text| time_of_day(text).map(|time| time.to_string()));
+        let expected = ["00:05:00", "09:30:00", "12:30:00", "13:30:15", "13:30:00", "07:05:00"];
+        assert_eq!(found.map(|time| time.expect("a time")), expected);
+        for text in ["13:30 PM", "0:30 AM", "noon", "12:61", "1:30 XM"] {
+            assert_eq!(time_of_day(text), None, "{text}");
+        }
+    }
+
     fn column(texts: &[&str], said: Option<DateOrder>) -> Result<Vec<String>, Problem> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
         let dates: Vec<WrittenDate> =
@@ -313,6 +343,7 @@ mod tests {
             ("January 31, 2020", "2020-01-31"),
             ("2020/01/31", "2020-01-31"),
             ("2020.01.31 12:30", "2020-01-31"),
+            ("1/31/2020 1:30 PM", "2020-01-31"),
         ];
         for (text, day) in clear {
             assert_eq!(column(&[text], None).unwrap(), [day], "{text}");

@@ -215,10 +215,10 @@ fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
             Some(Sign::Negative) => ("#d55e00", "tee"),
             Some(Sign::Mixed) | None => ("#4c566a", "normal"),
         };
-        let tooltip = match (edge.effect, edge.kind) {
-            (Some(effect), Some(kind)) => format!("{}, effect {effect:.4}", kind_word(kind)),
-            (Some(effect), None) => format!("effect {effect:.4}"),
-            (None, _) => format!("score {:.4}", edge.score),
+        let tooltip = match (edge.effect.map(four_digits), edge.kind) {
+            (Some(effect), Some(kind)) => format!("{}, effect {effect}", kind_word(kind)),
+            (Some(effect), None) => format!("effect {effect}"),
+            (None, _) => format!("score {}", four_digits(edge.score)),
         };
         let head = if edge.is_undirected() { "none" } else { head };
         let _ = writeln!(
@@ -232,6 +232,12 @@ fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
     }
     out.push_str("}\n");
     out
+}
+
+/// A number with four digits that count, however small it is.
+fn four_digits(number: f64) -> String {
+    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
+    rounded.to_string()
 }
 
 /// XML knows infinities by the names of XML Schema.
@@ -458,5 +464,12 @@ mod tests {
         for format in [GraphFormat::Json, GraphFormat::Cytoscape] {
             serde_json::from_str::<Value>(&text(format)).unwrap();
         }
+    }
+
+    #[test]
+    fn small_effects_keep_their_digits_in_a_tooltip() {
+        assert_eq!(four_digits(3.258_449e-6), "0.000003258");
+        assert_eq!(four_digits(-39.348_1), "-39.35");
+        assert_eq!(four_digits(0.0), "0");
     }
 }

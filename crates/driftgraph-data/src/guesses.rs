@@ -41,7 +41,7 @@ impl Guess {
 pub(crate) fn row_numbers(rows: &Rows, options: &ReadOptions) -> Option<Guess> {
     let column = rows.row_numbers().filter(|_| options.series.is_none())?.to_owned();
     let notice = format!(
-        "`{column}` of `{}` has another number in every row, so it was left out as a row number",
+        "`{column}` of `{}` has another number in every row, so it was left out as a row number; `--series` overrules",
         rows.file.display(),
     );
     Some(Guess::new(options, |options| options.ignore.push(column), notice))
@@ -136,7 +136,7 @@ impl Survey {
         /// Enough to tell names from times.
         const FIRST_CELLS: usize = 20;
         let mut table = CellRows::open(path, source, options).ok()?;
-        let header = table.header().ok()?;
+        let header = table.joined_header(options).ok()?;
         let (mut first_cells, mut missing) = (Vec::new(), BTreeMap::new());
         let mut evidence = DecimalEvidence::default();
         let mut time = TimeCandidate::of(&header, options);

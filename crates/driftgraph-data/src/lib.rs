@@ -13,6 +13,7 @@ mod assemble;
 mod cells;
 pub mod clock;
 mod csv_table;
+mod date_parts;
 mod dates;
 mod decoding;
 mod doubtful_columns;

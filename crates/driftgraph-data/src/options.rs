@@ -138,6 +138,8 @@ choice! {
         DayFirst = "day-first",
         /// The month: 2 January.
         MonthFirst = "month-first",
+        /// Whole numbers such as 20200131 are plain numbers.
+        NoDates = "none",
     }
 }
 

@@ -13,7 +13,7 @@ use parquet::schema::types::ColumnDescriptor;
 use crate::decoding::{decoded, without_panics};
 use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::numbers::NumberStyle;
-use crate::options::ReadOptions;
+use crate::options::{DateOrder, ReadOptions};
 use crate::problem::Problem;
 use crate::roles::{self, Roles};
 use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count, even_times};
@@ -151,10 +151,15 @@ impl<'a> Table<'a> {
     }
 
     /// Only a column of whole numbers may hold dates in basic form.
-    fn dates_or_numbers(&self, column: usize, numbers: Vec<f64>) -> TimesAndNotice {
+    fn dates_or_numbers(
+        &self,
+        column: usize,
+        numbers: Vec<f64>,
+        said: Option<DateOrder>,
+    ) -> TimesAndNotice {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         match schema.column(column).physical_type() {
-            PhysicalType::INT32 | PhysicalType::INT64 => whole_numbers(numbers),
+            PhysicalType::INT32 | PhysicalType::INT64 => whole_numbers(numbers, said),
             _ => (RawTimes::Numbers(numbers), None),
         }
     }
@@ -230,7 +235,7 @@ impl<'a> Table<'a> {
                         collector.push(self.place(column).row(row as u64 + 1).problem(problem))?;
                     }
                 }
-                self.dates_or_numbers(column, numbers)
+                self.dates_or_numbers(column, numbers, options.date_order)
             }
             Cells::Timestamps(stamps) => {
                 for (row, _) in stamps.iter().enumerate().filter(|(_, stamp)| stamp.is_none()) {

@@ -120,6 +120,11 @@ impl VariableSummary {
     }
 }
 
+/// Why data may not carry a graph whatever the method: those warnings alone that concern what is learned.
+pub fn limits_of_graph(data: &SeriesSet, time: &TimeAxis) -> Vec<String> {
+    graph_limits::warnings(data, time)
+}
+
 /// Whether some variable has two different values along the series.
 fn changes(series: &ObservedSeries) -> bool {
     (0..series.n_variables()).any(|variable| doubtful_columns::changes(series, variable))
@@ -169,7 +174,7 @@ fn warnings(loaded: &Loaded, left: &SeriesSet, variables: &[VariableSummary]) ->
     warnings.extend(most_of(doubtful_columns::sentinels(data)));
     warnings.extend(most_of(doubtful_columns::twins(data)));
     warnings.extend(scale_warning(data, variables));
-    warnings.extend(graph_limits::warnings(left, &loaded.time_axis));
+    warnings.extend(limits_of_graph(left, &loaded.time_axis));
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();
     if !short.is_empty() {

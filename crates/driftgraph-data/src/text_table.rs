@@ -19,13 +19,15 @@ pub(crate) fn read(
     options: &ReadOptions,
 ) -> Result<Rows, DataErrors> {
     let mut table = CellRows::open(path, source, options)?;
-    let columns = table.header()?;
+    let columns = table.joined_header(options)?;
     let roles =
         roles::assign(&columns, options).map_err(|problem| Place::file(path).problem(problem))?;
     let is_used = roles.time() == Some(0)
         || matches!(&roles, Roles::Wide { variables, .. } if variables.contains(&0));
     if columns[0] == NAMELESS_FIRST && !is_used {
-        table.notices.push("the first column has no name, so it was left out".to_owned());
+        table.notices.push(
+            "the first column has no name, so it was left out; `--variables` overrules".to_owned(),
+        );
     }
     let mut reader = TextReader {
         columns: &columns,

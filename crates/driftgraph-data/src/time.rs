@@ -128,7 +128,7 @@ impl TimeColumn {
     ) -> Result<(RawTimes, Option<String>), (usize, Problem)> {
         match self.times {
             Some(WrittenTimes::Numbers(numbers)) if !self.has_other_numbers => {
-                Ok(whole_numbers(numbers))
+                Ok(whole_numbers(numbers, order))
             }
             Some(WrittenTimes::Numbers(numbers)) => Ok((RawTimes::Numbers(numbers), None)),
             Some(WrittenTimes::Timestamps(stamps)) => Ok((RawTimes::Timestamps(stamps), None)),
@@ -141,12 +141,22 @@ impl TimeColumn {
     }
 }
 
-/// Times written as whole numbers: dates, which is told, if all of them are days or months in basic form.
-pub(crate) fn whole_numbers(numbers: Vec<f64>) -> (RawTimes, Option<String>) {
+/// Times written as whole numbers: dates, which is told, if all of them are days or months in basic form and the user
+/// has not said otherwise.
+pub(crate) fn whole_numbers(
+    numbers: Vec<f64>,
+    said: Option<DateOrder>,
+) -> (RawTimes, Option<String>) {
+    if said == Some(DateOrder::NoDates) {
+        return (RawTimes::Numbers(numbers), None);
+    }
     let dates: Option<Vec<i64>> = numbers.iter().copied().map(basic_date).collect();
     match dates.or_else(|| basic_months(&numbers)) {
         Some(stamps) if !stamps.is_empty() => {
-            let notice = format!("times such as {} were read as dates", numbers[0]);
+            let notice = format!(
+                "times such as {} were read as dates; `--date-order none` overrules",
+                numbers[0]
+            );
             (RawTimes::Timestamps(stamps), Some(notice))
         }
         _ => (RawTimes::Numbers(numbers), None),

@@ -219,5 +219,8 @@ fn whole_numbers_that_are_all_dates_are_read_as_dates() {
     let file = parquet(&folder, "REQUIRED INT64 date; REQUIRED DOUBLE x;", &columns, 1);
     let loaded = load(&[file], &ReadOptions::default()).unwrap();
     assert_eq!(loaded.data.series()[0].times(), [0.0, 4.0, 5.0]);
-    assert_eq!(loaded.notices, ["times such as 20231229 were read as dates"]);
+    assert_eq!(
+        loaded.notices,
+        ["times such as 20231229 were read as dates; `--date-order none` overrules"]
+    );
 }

@@ -89,7 +89,9 @@ fn the_dream_layout_is_split_where_time_restarts_and_this_is_told() {
     assert_eq!(content(&loaded), expected);
     assert_eq!(loaded.notices.len(), 1);
     let notice = &loaded.notices[0];
-    assert!(notice.ends_with("no series column and its time restarts, so it was read as 2 series"));
+    assert!(notice.ends_with(
+        "no series column and its time restarts, so it was read as 2 series; `--series` overrules"
+    ));
 }
 
 #[test]
@@ -99,7 +101,9 @@ fn rows_in_no_order_are_one_series_where_no_time_comes_twice() {
         let expected = series("a", &[0.0, 1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(content(&loaded), [expected]);
         let [why, sorted] = &loaded.notices[..] else { panic!("{:?}", loaded.notices) };
-        assert!(why.ends_with("no series column and no time twice, so it was read as one series"));
+        assert!(why.ends_with(
+            "no series column and no time twice, so it was read as one series; `--series` overrules"
+        ));
         assert_eq!(sorted, "sorted the rows of 1 series by time");
     }
 }
@@ -238,7 +242,10 @@ fn times_of_eight_digits_that_are_all_dates_are_read_as_dates_and_this_is_told()
     let loaded = load_text("a.csv", "date,x\n20231229,1\n20240102,2\n20240103,3\n").unwrap();
     assert_eq!(content(&loaded), [series("a", &[0.0, 4.0, 5.0], &[1.0, 2.0, 3.0])]);
     assert_eq!(loaded.time_axis.to_string(), "days since 2023-12-29T00:00:00Z");
-    assert_eq!(loaded.notices, ["times such as 20231229 were read as dates"]);
+    assert_eq!(
+        loaded.notices,
+        ["times such as 20231229 were read as dates; `--date-order none` overrules"]
+    );
     let numbers = load_text("a.csv", "time,x\n20231229,1\n20231299,2\n").unwrap();
     assert_eq!(content(&numbers), [series("a", &[20_231_229.0, 20_231_299.0], &[1.0, 2.0])]);
 }

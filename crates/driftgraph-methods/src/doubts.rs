@@ -36,27 +36,28 @@ fn of_shares(shares: &Shares) -> Vec<String> {
     let reasons = [
         (
             shares.others,
-            "of what the model leaves unexplained, other variables explain in the same row: rows are too far apart, or \
-             something unseen drives several; sample faster or at irregular times to see directions",
+            "other variables of the same row explain",
+            "rows are too far apart, or something unseen drives several; sample faster or at irregular times to see \
+             directions",
         ),
         (
             shares.products,
-            "of what the model leaves unexplained, products of variables explain: the process is not linear; finer \
-             rows, or `--drift linear-and-neural`, may describe it better",
+            "products of variables explain",
+            "the process is not linear; finer rows, or `--drift linear-and-neural`, may describe it better",
         ),
-        (
-            shares.past,
-            "of what the model leaves unexplained, earlier rows explain: there are delays, or states that were not measured",
-        ),
+        (shares.past, "earlier rows explain", "there are delays, or states that were not measured"),
         (
             shares.time,
-            "of what the model leaves unexplained, the time alone explains: a season, a trend or a change of regime is in \
-             the series; take it out first",
+            "the time alone explains",
+            "a season, a trend or a change of regime is in the series; take it out first",
         ),
     ];
     (reasons.into_iter())
-        .filter(|(share, _)| *share >= WORTH_SAYING)
-        .map(|(share, reason)| format!("{:.0} % {reason}", 100.0 * share))
+        .filter(|(share, ..)| *share >= WORTH_SAYING)
+        .map(|(share, what, reason)| {
+            let share = 100.0 * share;
+            format!("{what} {share:.0} % of what the model leaves unexplained: {reason}")
+        })
         .collect()
 }
 
@@ -80,7 +81,8 @@ mod tests {
         let found = doubts(&adequacy(coarse), &[], 3);
         assert_eq!(found.len(), 1);
         assert!(
-            found[0].starts_with("94 % of what") && found[0].contains("sample faster"),
+            found[0].starts_with("other variables of the same row explain 94 % of what")
+                && found[0].contains("sample faster"),
             "{found:?}"
         );
     }

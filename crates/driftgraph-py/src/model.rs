@@ -190,10 +190,7 @@ impl Model {
     /// Unit of time, in words.
     #[getter]
     fn time_label(&self) -> String {
-        match self.run.record.data.time.origin {
-            Some(_) => "date".to_owned(),
-            None => "time".to_owned(),
-        }
+        self.run.record.data.time.label()
     }
 
     /// The data of the fit; an error says why they cannot be had.

@@ -164,13 +164,20 @@ fn words_section(view: &ReportView) -> Element {
     if cautions.is_empty() {
         return section;
     }
-    let list = cautions.iter().map(|caution| Element::new("li").text(caution));
+    let list = cautions.iter().map(|caution| with_names(Element::new("li"), caution));
     let caution = Element::new("div").set("class", "caution").set("role", "note");
     section.with(
         caution
             .with(Element::new("strong").text("Read with care"))
             .with(Element::new("ul").with_all(list)),
     )
+}
+
+/// Words in which names and options stand between backquotes.
+fn with_names(place: Element, words: &str) -> Element {
+    words.split('`').enumerate().fold(place, |place, (idx, part)| {
+        if idx % 2 == 1 { place.with(Element::new("code").text(part)) } else { place.text(part) }
+    })
 }
 
 /// A titled part of the page.

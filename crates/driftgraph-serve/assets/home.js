@@ -42,6 +42,7 @@
     ignore: [...field("ignore").querySelectorAll("input:checked")].map((box) => box.value),
     transpose: field("transpose").checked, even_steps: field("even-steps").checked, sheet: field("sheet").value || null,
     date_order: field("date-order").value || null, decimal: field("decimal").value || null,
+    duplicates: field("duplicates").value || null, encoding: field("encoding").value || null,
     missing: field("missing").value ? field("missing").value.split(",").map((word) => word.trim()) : null,
   });
   const ticked = (id) => [...field(id).querySelectorAll("input:checked")].map((box) => box.value);
@@ -59,6 +60,11 @@
     }
   };
 
+  // Names and cells stand between backquotes in what readers say.
+  const sentence = (text) => text.split("`").map((part, idx) => idx % 2 === 1 ? html("code", {}, part) : part);
+  const cautions = (warnings) => warnings.length === 0 ? [] : [html("div", { class: "caution", id: "warnings" },
+    html("strong", {}, "Read with care"), html("ul", {}, ...warnings.map((text) => html("li", {}, ...sentence(text)))))];
+
   // What an empty choice stands for, told from what was found.
   const tellFound = (found) => {
     const { summary } = found;
@@ -72,7 +78,7 @@
   const tellTruth = (truth) => {
     hasTruth = Boolean(truth && !truth.problem);
     field("truth-words").className = truth?.problem ? "problem" : "";
-    field("truth-words").textContent = !truth ? "" : truth.problem ?? `${truth.edges} known edges will be compared with the result.`;
+    field("truth-words").textContent = !truth ? "" : truth.problem ?? `${truth.edges} known ${truth.edges === 1 ? "edge" : "edges"} will be compared with the result.`;
     if (truth) field("truth-box").open = true;
   };
   const show = (found, fresh) => {
@@ -103,8 +109,8 @@
     if (summary === null) {
       field("understood-words").replaceChildren(
         html("p", {}, "This table cannot be used as it is:"),
-        html("ul", { class: "problems" }, ...found.problems.slice(0, 20).map((one) => html("li", {}, `${one.problem} (${one.place})`))),
-        ...found.hints.map((hint) => html("p", { class: "hint" }, hint)));
+        html("ul", { class: "problems" }, ...found.problems.slice(0, 20).map((one) => html("li", {}, ...sentence(`${one.problem} (${one.place})`)))),
+        ...found.hints.map((hint) => html("p", { class: "hint" }, ...sentence(hint))));
       field("variables-table").replaceChildren();
       return;
     }
@@ -113,7 +119,8 @@
       html("p", {}, `${summary.series} series of ${least === most ? least : `${least} to ${most}`} rows, ${summary.variables} variables; time ${found.span[0]} to ${found.span[1]}; ` +
         `${summary.missing_cells} cells missing (${(100 * summary.missing_share).toFixed(1)} %).`),
       ...(usable ? [] : [html("p", { class: "problem" }, "There is nothing to learn from: no variable changes within a series.")]),
-      ...[...summary.notices, ...summary.warnings].map((text) => html("p", { class: "hint" }, text)));
+      ...summary.notices.map((text) => html("p", { class: "hint" }, ...sentence(text))),
+      ...cautions(summary.warnings));
     const cell = (text) => html("td", { class: "number" }, text);
     const number = (value) => value === null ? "–" : String(Number(value.toPrecision(6))).replace("-", "−");
     field("variables-table").replaceChildren(
@@ -147,7 +154,7 @@
   const showMethod = () => {
     const method = methods.find((one) => one.name === field("method").value);
     field("method-words").textContent = method ? `${method.name}: ${method.description}.` : "";
-    for (const [id, name] of [["select", "select"], ["ensemble", "ensemble"], ["steps", "steps"], ["seed", "seed"], ["self-loops", "no_self_loops"]]) {
+    for (const [id, name] of [["select", "select"], ["drift", "drift"], ["ensemble", "ensemble"], ["steps", "steps"], ["seed", "seed"], ["self-loops", "no_self_loops"]]) {
       field(id).disabled = !method?.settings.includes(name);
     }
   };
@@ -163,6 +170,7 @@
     problem("start-problem", null);
     const given = { seed: Number(field("seed").value) || 0, ensemble: Number(field("ensemble").value) || 3 };
     if (!field("select").checked) given.select = "none";
+    if (field("drift").value) given.drift = field("drift").value;
     if (field("steps").value) given.steps = Number(field("steps").value);
     if (!field("self-loops").checked) given.no_self_loops = true;
     // Each method is asked only for what it knows.

@@ -20,6 +20,7 @@ use crate::answer::Refusal;
 use crate::entry::{RunEntry, RunFacts, Standing};
 use crate::live::LiveFit;
 use crate::new_run::NewRun;
+use crate::page_words::in_page_words;
 use crate::upload::known_edges;
 
 /// Where uploaded tables are kept; a fit that goes on reads its table again.
@@ -226,7 +227,10 @@ impl Library {
         let run = Run::load(&folder).map_err(|error| Refusal::unusable(&error))?;
         let data = run.load_data(&[]).ok();
         let options = ViewOptions { data: data.as_ref(), ..ViewOptions::default() };
-        let view = report_view(&run, &options).map_err(|error| Refusal::unusable(&error))?;
+        let mut view = report_view(&run, &options).map_err(|error| Refusal::unusable(&error))?;
+        for warning in &mut view.data.warnings {
+            *warning = in_page_words(warning);
+        }
         let shown = Arc::new(Shown { run, data, view });
         lock(&self.shown).insert(name.to_owned(), (changed, Arc::clone(&shown)));
         Ok(shown)

@@ -1,7 +1,7 @@
 //! What a new fit is asked for: tables, how they are read, known edges, settings.
 
 use driftgraph_data::record::MethodRequest;
-use driftgraph_data::{DateOrder, DecimalMark, ReadOptions};
+use driftgraph_data::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
 use serde::Deserialize;
 
 /// What a new fit is asked for.
@@ -33,6 +33,8 @@ pub(crate) struct Columns {
     pub(crate) date_order: Option<DateOrder>,
     pub(crate) decimal: Option<DecimalMark>,
     pub(crate) missing: Option<Vec<String>>,
+    pub(crate) duplicates: Option<Duplicates>,
+    pub(crate) encoding: Option<Encoding>,
 }
 
 impl Columns {
@@ -48,6 +50,8 @@ impl Columns {
             date_order: self.date_order,
             decimal: self.decimal,
             missing: self.missing.clone(),
+            duplicates: self.duplicates.unwrap_or(Duplicates::Error),
+            encoding: self.encoding,
             max_bytes,
             ..ReadOptions::default()
         }

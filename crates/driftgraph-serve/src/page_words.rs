@@ -16,12 +16,15 @@ const FIELDS: &[(&str, &str)] = &[
     ("decimal", "Decimals after a"),
     ("missing", "Words for \"not measured\""),
     ("sheet", "Sheet"),
+    ("duplicates", "Rows of one time"),
+    ("encoding", "Letters stored as"),
     ("inputs", "Set from outside"),
     ("season", "Season of so many rows"),
     ("detrend", "Straight lines in time"),
     ("log", "On a logarithmic scale"),
     ("ensemble", "Fits with different seeds"),
     ("select", "Choose model on held-out data"),
+    ("drift", "Drift"),
     ("steps", "Most steps"),
     ("no-self-loops", "Self-loops allowed"),
 ];
@@ -64,10 +67,9 @@ mod tests {
         assert_eq!(in_page_words("no `--such-thing` here"), "no `--such-thing` here");
     }
 
-    /// Options that readers mention and the page cannot have: its uploads have one limit and one encoding that is
-    /// found by itself, rows of equal times are mended in the table, edges are told by a list alone.
-    const ELSEWHERE: [&str; 6] =
-        ["max-bytes", "encoding", "duplicates", "orientation", "require", "data"];
+    /// Options that readers mention and the page cannot have: its uploads have one limit, and edges are told by a
+    /// list alone.
+    const ELSEWHERE: [&str; 4] = ["max-bytes", "orientation", "require", "data"];
 
     #[test]
     fn every_option_that_readers_mention_has_a_field() {

@@ -94,7 +94,7 @@ pub fn intervention_view(
         .map_err(FittedError::from)?;
     let horizon = question.horizon.unwrap_or_else(|| model.usual_span());
     let from = model.first_time_in(data);
-    let times = even_times(from, horizon, Some(horizon / N_SIMULATED))?;
+    let times = even_times(from, horizon, Some(time.whole(horizon / N_SIMULATED)))?;
     let idle = changes.idle(&times).map(|one| one.text.clone()).collect();
     let settings = SimulateSettings {
         n_paths: question.n_paths,

@@ -16,9 +16,11 @@ mod truth;
 use std::path::Path;
 
 use driftgraph_core::fitted::model::FittedModel;
+use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::Loaded;
 use driftgraph_data::run_folder::{Run, RunFolder};
+use driftgraph_data::summary::limits_of_graph;
 use driftgraph_report::Calendar;
 use driftgraph_report::view::{DataView, FitView, FutureView, InterventionView, ReportView};
 
@@ -67,8 +69,8 @@ pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, V
             n_rows: description.rows,
             n_missing: description.missing_cells,
             left_out: run.record.training.left_out.clone(),
-            warnings: warnings(&run.record.remarks),
-            time_label: time_label(run),
+            warnings: [limits(run, options.data), warnings(&run.record.remarks)].concat(),
+            time_label: run.record.data.time.label(),
             calendar: calendar(run),
         },
         graph: edges::graph_view(run.variables(), &learned),
@@ -107,25 +109,38 @@ fn answers(
     Ok(ProcessAnswers { fit, future, interventions })
 }
 
+/// Why the data cannot carry a graph, as `check` says it, of what was left of them for this fit.
+fn limits(run: &Run, data: Option<&Loaded>) -> Vec<String> {
+    let Some(loaded) = data else { return Vec::new() };
+    let asked = &run.record.asked;
+    let transform = asked.preparation.fit(&loaded.data).ok().flatten();
+    let left = transform.map(|transform| transform.apply(&loaded.data));
+    let mut limits = limits_of_graph(left.as_ref().unwrap_or(&loaded.data), &loaded.time_axis);
+    // Whoever has forbidden every edge into a variable knows that it was set.
+    let n_others = run.variables().len().saturating_sub(1);
+    let is_input = |name: &String| {
+        let into = |edge: &&KnownEdge| edge.target == *name && edge.source != *name;
+        let forbidden = asked.edges.iter().filter(into).filter(|edge| edge.probability == 0.0);
+        forbidden.count() == n_others
+    };
+    let has_inputs = n_others > 0 && run.variables().iter().any(is_input);
+    limits.retain(|limit| !has_inputs || !limit.contains("`--inputs "));
+    limits.iter().map(|limit| sentence(limit)).collect()
+}
+
 /// Remarks that warn, as sentences; that a fit has not converged, a report says by itself.
 fn warnings(remarks: &[String]) -> Vec<String> {
     let warned = remarks.iter().filter_map(|remark| remark.strip_prefix("warning: "));
     let warned = warned.filter(|warning| !warning.starts_with("not converged"));
-    let sentence = |warning: &str| {
-        let mut letters = warning.chars();
-        letters.next().map_or_else(String::new, |first| {
-            first.to_uppercase().collect::<String>() + letters.as_str()
-        })
-    };
     warned.map(sentence).collect()
 }
 
-/// What the time axis of a chart says.
-fn time_label(run: &Run) -> String {
-    match run.record.data.time.origin {
-        Some(_) => "date".to_owned(),
-        None => "time".to_owned(),
-    }
+/// With a large letter at its beginning.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
 }
 
 /// What dates the times are, where the data have dates.

@@ -195,19 +195,18 @@ fn strongest_edges(finished: &FinishedRun) -> String {
     let shown = links(&finished.edges);
     let scored = shown.iter().all(|edge| edge.probability.is_none());
     let with_kind = shown.iter().any(|edge| edge.kind.is_some_and(|kind| kind != EdgeKind::Lagged));
+    let with_sign = shown.iter().any(|edge| edge.sign.is_some());
     let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
-    if with_kind {
-        header.extend(["sign", "kind"]);
-    }
+    header.extend(with_sign.then_some("sign"));
+    header.extend(with_kind.then_some("kind"));
     let mut rows = table(&header);
     for edge in shown.iter().take(SHOWN_EDGES) {
         let names = [edge.source, edge.target].map(|idx| variables[idx].clone());
         let support = edge.probability.unwrap_or(edge.score);
         let probability = if scored { short(support) } else { format!("{support:.3}") };
         let mut cells = [names.to_vec(), vec![probability]].concat();
-        if with_kind {
-            cells.extend([sign_word(edge.sign).to_owned(), kind_cell(edge)]);
-        }
+        cells.extend(with_sign.then(|| sign_word(edge.sign).to_owned()));
+        cells.extend(with_kind.then(|| kind_cell(edge)));
         rows.add_row(cells);
     }
     format!("the strongest edges:\n{}", rows.trim_fmt())

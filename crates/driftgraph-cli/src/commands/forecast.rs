@@ -13,7 +13,8 @@ use serde_json::json;
 
 use crate::asking::{
     BandColumns, Bar, accuracies, accuracy_table, bands_json, data_if_there, data_of, graph_choice,
-    last_bands, shown_time, span_of, step_size, time_label, times_of, with_run, write_table,
+    last_bands, shown_time, span_of, step_size, tell_runaways, times_of, whole_times, with_run,
+    write_table,
 };
 use crate::charts::{draw, panel};
 use crate::model_args::ForecastArgs;
@@ -48,7 +49,12 @@ fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
         let series = data.as_ref().map(|loaded| &loaded.data);
         let horizon = span_of(run, "--horizon", args.horizon.as_deref())?;
         let every = span_of(run, "--every", args.every.as_deref())?;
-        ForecastTimes::even(run.model()?.usual_span_in(series), horizon, every)?
+        match ForecastTimes::even(run.model()?.usual_span_in(series), horizon, every)? {
+            ForecastTimes::After(times) if every.is_none() => {
+                ForecastTimes::After(whole_times(run, 0.0, times))
+            }
+            times => times,
+        }
     } else {
         ForecastTimes::At(times_of(run, "--times", &args.times)?)
     };
@@ -58,6 +64,7 @@ fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
         run.model()?.forecast(&settings(args, run, times)?, series, &|done| bar.set(done))?;
     drop(bar);
     anyhow::ensure!(!forecasts.is_empty(), "none of the times lies after the end of a series");
+    tell_runaways(run, &forecasts.iter().map(|one| &one.bands).collect::<Vec<_>>())?;
     write_files(args, run, &forecasts, series)?;
     let names = run.variables();
     if args.out.json {
@@ -174,7 +181,7 @@ fn chart(run: &Run, forecasts: &[SeriesForecast], data: Option<&SeriesSet>) -> B
         subtitle: format!("series {}{more}; bands of future measurements", first.name),
         meaning: BandMeaning::default(),
         is_log: false,
-        time_label: time_label(run),
+        time_label: run.record.data.time.label(),
         calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),
     }

@@ -113,13 +113,16 @@ fn json_text(
 fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     let with_noise = edges.iter().any(|edge| edge.noise_effect.is_some());
     let with_parts = edges.iter().any(|edge| edge.parts.is_some());
+    let with_intervals = edges.iter().any(|edge| edge.interval.is_some());
     let scored = edges.iter().all(|edge| edge.probability.is_none());
     if scored && edges.iter().all(|edge| edge.effect.is_none()) {
         return scores_table(names, edges);
     }
     let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
     header.extend(with_parts.then_some("kind"));
-    header.extend(["sign", "effect", "strength"]);
+    header.extend(["sign", "effect"]);
+    header.extend(with_intervals.then_some("90 %"));
+    header.push("strength");
     header.extend(with_noise.then_some("effect on noise"));
     if with_parts {
         header.extend(["lagged", "within a step"]);
@@ -136,7 +139,9 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
         ];
         cells.extend(with_parts.then(|| kind_cell(edge)));
         cells.push(sign_word(edge.sign).to_owned());
-        cells.extend([edge.effect, edge.strength].map(short_or_dash));
+        cells.push(short_or_dash(edge.effect));
+        cells.extend(with_intervals.then(|| interval_cell(edge)));
+        cells.push(short_or_dash(edge.strength));
         cells.extend(with_noise.then(|| short_or_dash(edge.noise_effect)));
         if with_parts {
             let part = |of: fn(&EdgeParts) -> &EdgePart| {
@@ -164,6 +169,11 @@ fn scores_table(names: &[String], edges: &[LearnedEdge]) -> String {
 pub(crate) fn kind_cell(edge: &LearnedEdge) -> String {
     let word = edge.kind.map_or("", kind_word);
     if edge.is_undirected() { format!("{word}, either way") } else { word.to_owned() }
+}
+
+/// Where the effect lies with a probability of 90 %.
+fn interval_cell(edge: &LearnedEdge) -> String {
+    edge.interval.map_or("-".to_owned(), |[low, high]| format!("{} to {}", short(low), short(high)))
 }
 
 /// Probability and effect of one part.

@@ -9,8 +9,8 @@ use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
-    BandColumns, Bar, accuracies, accuracy_table, bands_json, data_of, shown_time, time_label,
-    times_of, with_run, write_table,
+    BandColumns, Bar, accuracies, accuracy_table, bands_json, data_of, shown_time, times_of,
+    with_run, write_table,
 };
 use crate::charts::{draw, panel};
 use crate::commands::table;
@@ -153,7 +153,7 @@ fn chart(run: &Run, imputed: &[ImputedSeries]) -> BandChart {
         subtitle: format!("series {}{more}", first.name),
         meaning: BandMeaning::default(),
         is_log: false,
-        time_label: time_label(run),
+        time_label: run.record.data.time.label(),
         calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),
     }

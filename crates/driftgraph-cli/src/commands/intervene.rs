@@ -12,8 +12,8 @@ use driftgraph_text::count;
 use serde_json::json;
 
 use crate::asking::{
-    BandColumns, Bar, bands_json, data_if_there, shown_time, simulate_settings, time_column,
-    time_label, with_error, with_run, write_table,
+    BandColumns, Bar, bands_json, data_if_there, shown_time, simulate_settings, tell_runaways,
+    time_column, with_error, with_run, write_table,
 };
 use crate::charts::{band, draw};
 use crate::commands::table;
@@ -35,6 +35,7 @@ pub(crate) fn run(args: &InterveneArgs) -> anyhow::Result<ExitCode> {
         let series = data.as_ref().map(|loaded| &loaded.data);
         let effect = run.model()?.intervene(&changes, &settings, series, &|done| bar.set(done))?;
         drop(bar);
+        tell_runaways(run, &[&effect.without, &effect.with])?;
         if let Some(file) = &args.out.out {
             write_table(file, &effect_table(run, &effect))?;
         }
@@ -84,11 +85,17 @@ fn ranking(run: &Run, effect: &InterventionEffect, n_paths: usize) -> String {
     let mut rows =
         table(&["variable", "largest mean difference", "at time", "in deviations", "intervened"]);
     for one in effect.ranking.iter().filter(|one| one.changed) {
+        // Where paths run away without end, so do their differences.
+        let (difference, relative) = if one.standard_error.is_finite() {
+            (with_error(one.difference, one.standard_error), short(one.relative))
+        } else {
+            ("undefined".to_owned(), "undefined".to_owned())
+        };
         rows.add_row([
             effect.variables[one.variable].clone(),
-            with_error(one.difference, one.standard_error),
+            difference,
             shown_time(run, one.time),
-            short(one.relative),
+            relative,
             if one.intervened { "yes" } else { "" }.to_owned(),
         ]);
     }
@@ -151,7 +158,7 @@ fn chart(run: &Run, changes: &Interventions, effect: &InterventionEffect) -> Ban
         subtitle: texts.join(";  "),
         meaning: BandMeaning::default(),
         is_log: false,
-        time_label: time_label(run),
+        time_label: run.record.data.time.label(),
         calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),
     }

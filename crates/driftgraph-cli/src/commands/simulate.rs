@@ -10,8 +10,8 @@ use driftgraph_report::{BandChart, BandMeaning};
 use serde_json::json;
 
 use crate::asking::{
-    Bar, bands_json, data_if_there, last_bands, shown_time, simulate_settings, time_column,
-    time_label, with_run, write_table,
+    Bar, bands_json, data_if_there, last_bands, shown_time, simulate_settings, tell_runaways,
+    time_column, with_run, write_table,
 };
 use crate::charts::{draw, panel};
 use crate::model_args::SimulateArgs;
@@ -26,6 +26,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         let paths = run.model()?.simulate(&settings, series, &|done| bar.set(done))?;
         drop(bar);
         let bands = paths.bands();
+        tell_runaways(run, &[&bands])?;
         if let Some(file) = &args.out.out {
             write_table(file, &path_table(run, &paths))?;
         }
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
                 subtitle: format!("{} paths of the learned process", paths.n_paths),
                 meaning: BandMeaning::default(),
                 is_log: false,
-                time_label: time_label(run),
+                time_label: run.record.data.time.label(),
                 calendar: driftgraph_view::calendar(run),
                 panels: panels.collect(),
             };

@@ -50,7 +50,7 @@ fn what_was_decided_while_reading_is_told() {
      G1        6         0        0.1  0.3167  0.7
      G2        6         0        0.1  0.3667  0.8
 
-    note: `InSilico.tsv` has no series column and its time restarts, so it was read as 2 series
+    note: `InSilico.tsv` has no series column and its time restarts, so it was read as 2 series; `--series` overrules
     usable, no warnings
     ");
 }

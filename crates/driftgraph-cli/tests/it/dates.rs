@@ -88,6 +88,32 @@ fn arithmetic_on_dates_is_refused() {
 }
 
 #[test]
+fn times_that_nobody_asked_for_are_whole_days() {
+    let (fine, shown, notes) = ask("intervene run --paths 5 --out usual.csv --do", "x = 1");
+    assert!(fine, "{notes}");
+    sandbox().stdout("forecast run --paths 5 --out ahead.csv");
+    let dates = |file: &str, column: usize| -> Vec<String> {
+        let rows = sandbox().read(file);
+        rows.lines().skip(1).map(|row| row.split(',').nth(column).unwrap().to_owned()).collect()
+    };
+    for date in dates("usual.csv", 0).into_iter().chain(dates("ahead.csv", 1)) {
+        assert_eq!(date.len(), "2001-01-01".len(), "{date}");
+    }
+    assert!(!shown.contains("Z "), "{shown}");
+}
+
+#[test]
+fn the_unit_of_the_table_stands_at_the_axes() {
+    let rows: String =
+        (0..60).map(|row| format!("{row},{},{}\n", row * row % 7, row % 5)).collect();
+    let sandbox = Sandbox::with("tank.csv", format!("time (days),algae,rotifers\n{rows}"));
+    sandbox.stdout("fit tank.csv --select none --steps 20 --ensemble 1 --out run");
+    sandbox.stdout("forecast run --paths 5 --svg forecast.svg");
+    assert!(sandbox.read("forecast.svg").contains(">time (days)<"));
+    assert!(sandbox.read("run/report.html").contains("\"time_label\":\"time (days)\""));
+}
+
+#[test]
 fn tables_and_pictures_of_dated_data_have_dates() {
     let sandbox = sandbox();
     sandbox.stdout(

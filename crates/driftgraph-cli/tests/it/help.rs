@@ -76,8 +76,8 @@ fn help_of_check() {
               Sheet of a spreadsheet [default: the first]
 
           --date-order <ORDER>
-              What comes first in dates such as 1/2/2020: day-first or month-first [default: as the
-              whole column says]
+              What comes first in dates such as 1/2/2020: day-first or month-first; none: 20200131 is a
+              number [default: as the whole column says]
 
           --decimal <MARK>
               What stands before decimals: point or comma [default: as the whole table says]
@@ -296,8 +296,8 @@ fn help_of_baseline() {
               Sheet of a spreadsheet [default: the first]
 
           --date-order <ORDER>
-              What comes first in dates such as 1/2/2020: day-first or month-first [default: as the
-              whole column says]
+              What comes first in dates such as 1/2/2020: day-first or month-first; none: 20200131 is a
+              number [default: as the whole column says]
 
           --decimal <MARK>
               What stands before decimals: point or comma [default: as the whole table says]

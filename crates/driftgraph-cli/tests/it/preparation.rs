@@ -59,6 +59,37 @@ fn what_is_taken_out_is_in_every_answer_again() {
 }
 
 #[test]
+fn a_report_says_why_the_data_cannot_carry_the_graph() {
+    let sandbox = sandbox();
+    let report = |flags: &str| {
+        sandbox.stdout(&format!("fit shop.csv {flags} {QUICK} --out run --force"));
+        sandbox.read("run/report.html")
+    };
+    let set = "stays the same for long and then jumps";
+    let plain = report("");
+    assert!(plain.contains("Read with care") && plain.contains(set), "the warnings of `check`");
+    assert!(plain.contains("<code>tax</code>"), "names are told from words");
+    assert!(!report("--inputs tax").contains(set), "what was set is known by now");
+}
+
+#[test]
+fn paths_that_run_away_are_told() {
+    let (mut walk, mut noise) = (0.0_f64, 7_u64);
+    let mut text = "time,price,x\n".to_owned();
+    for row in 0..80 {
+        noise =
+            noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        walk += 16.0 * ((noise >> 33) as f64 / f64::from(u32::MAX) - 0.25);
+        let _ = writeln!(text, "{row},{},{}", walk.exp(), row % 7);
+    }
+    let sandbox = Sandbox::with("walk.csv", text);
+    sandbox.stdout(&format!("fit walk.csv --log price {QUICK} --out run"));
+    let told = sandbox.run("forecast run --horizon 300 --paths 200 --seed 1");
+    let warning = told.lines().find(|line| line.starts_with("warning")).unwrap_or(&told);
+    assert_snapshot!(warning, @"warning: some paths run far away from all others in `price`, as the learned process has no bounds there: means, deviations and differences say nothing; read medians (q50), or ask for a shorter time");
+}
+
+#[test]
 fn what_cannot_be_taken_out_is_refused() {
     let sandbox = sandbox();
     let refused = |flags: &str| sandbox.run(&format!("fit shop.csv {flags} {QUICK} --out other"));

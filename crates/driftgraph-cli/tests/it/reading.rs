@@ -57,7 +57,7 @@ fn a_first_column_that_only_grows_is_taken_as_time() {
     exit 0
     time in column `x`, no series column
     time 1 to 5, median gap 1 (unit as in the file)
-    note: `core.csv` has no series column and no time twice, so it was read as one series
+    note: `core.csv` has no series column and no time twice, so it was read as one series; `--series` overrules
     note: sorted the rows of 1 series by time
     ");
     assert_snapshot!(check("core.csv", ",x,y\n2020-01-01,1,4\n2020-01-02,3,2\n2020-01-03,2,2\n", ""), @r"
@@ -70,7 +70,7 @@ fn a_first_column_that_only_grows_is_taken_as_time() {
     exit 0
     time in column `time`, no series column
     time 1 to 3, median gap 1 (unit as in the file)
-    note: the first column has no name, so it was left out
+    note: the first column has no name, so it was left out; `--variables` overrules
     ");
     assert_snapshot!(check("core.csv", "x,y\n1,4\n3,2\n2,2\n5,1\n", ""), @r"
     exit 2
@@ -163,6 +163,48 @@ fn dates_are_read_as_the_whole_column_says() {
 }
 
 #[test]
+fn numbers_that_are_dates_are_numbers_where_the_user_says_so() {
+    let text = "date,x\n20200130,1\n20200131,3\n20200201,2\n";
+    assert_snapshot!(check("a.csv", text, ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 2020-01-30 to 2020-02-01, median gap 1 (days)
+    note: times such as 20200130 were read as dates; `--date-order none` overrules
+    ");
+    assert_snapshot!(check("a.csv", text, "--date-order none"), @r"
+    exit 0
+    time in column `date`, no series column
+    time 20200130 to 20200201, median gap 70 (unit as in the file)
+    ");
+    let times = ["1/30/2020 11:30 PM", "1/31/2020 12:30 AM", "1/31/2020 1:30 AM"];
+    let rows: String = times.iter().map(|time| format!("{time},{}\n", time.len() % 2)).collect();
+    assert_snapshot!(check("us.csv", format!("date,x\n{rows}"), ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 2020-01-30T23:30:00Z to 2020-01-31T01:30:00Z, median gap 1 (hours)
+    note: times such as 1/30/2020 11:30 PM were read as 2020-01-30T23:30:00Z, because there are twelve months; `--date-order` overrules
+    ");
+}
+
+#[test]
+fn files_are_series_and_row_numbers_are_left_out() {
+    let sandbox = Sandbox::with("a.csv", "time,x\n0,1\n1,3\n2,2\n");
+    sandbox.write("b.csv", "time,x\n0,2\n1,1\n2,2\n");
+    assert_snapshot!(told(&sandbox, "check a.csv b.csv"), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    note: each of the 2 files was read as a series of its own, named after the file; `--series` overrules
+    ");
+    assert_snapshot!(check("c.csv", "id,time,x\n1,0,1\n2,1,3\n3,2,2\n4,3,2\n", ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 3, median gap 1 (unit as in the file)
+    note: `id` of `c.csv` has another number in every row, so it was left out as a row number; `--series` overrules
+    ");
+}
+
+#[test]
 fn decimal_commas_and_thousands_are_understood() {
     assert_snapshot!(check("de.csv", "Zeit;time;a;b\n1;0,5;1.234,5;2\n2;1,0;1,25;3\n3;1,5;0,5;1\n", "--ignore Zeit"), @r"
     exit 0
@@ -237,7 +279,7 @@ fn other_encodings_are_read_and_told() {
     time in column `time`, no series column
     time 0 to 2, median gap 1 (unit as in the file)
     note: numbers such as 1,5 were read as 1.5; `--decimal` overrules
-    note: the text is UTF-16, which its first two bytes say
+    note: the text is UTF-16, which its first two bytes say; `--encoding` overrules
     ");
     let latin1: Vec<u8> = text.chars().map(|letter| letter as u8).collect();
     assert_snapshot!(check("old.csv", &latin1, ""), @r"
@@ -349,13 +391,34 @@ fn every_real_table_is_read_and_fitted_as_found_with_at_most_one_flag() {
 }
 
 #[test]
-fn a_date_in_two_columns_is_not_offered_as_a_series() {
-    let sandbox = Sandbox::new();
-    let row = |row: usize| format!("{},{},{}\n", 1959 + row / 4, row % 4 + 1, row * row % 7);
-    let table: String = (0..16).map(row).collect();
-    let table = format!("year,quarter,a\n{table}");
-    sandbox.write("quarters.csv", &table);
-    let told = sandbox.run("check quarters.csv");
-    assert!(told.contains("`quarter` seems to be the rest of the date"), "{told}");
-    assert!(!told.contains("--series quarter"), "{told}");
+fn a_date_in_several_columns_is_read_as_one() {
+    let quarters: String = (0..16)
+        .map(|row| format!("{}.0,{}.0,{}\n", 1959 + row / 4, row % 4 + 1, row * row % 7))
+        .collect::<Vec<_>>()
+        .concat();
+    let quarters = format!("year,quarter,a\n{quarters}");
+    assert_snapshot!(check("quarters.csv", &quarters, ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 1959-01-01 to 1962-10-01, median gap 91 (days)
+    note: `year`, `quarter` were read together as the date; `--time` overrules
+    note: times such as 1959Q1 were read as 1959-01-01
+    ");
+    // Where the user says that the year is the time, the quarter is not offered as a series.
+    assert_snapshot!(check("quarters.csv", &quarters, "--time year"), @r"
+    exit 2
+    error: series `quarters` has two rows at time 1959; the other is row 2
+      in `quarters.csv`, row 3
+    hint: `quarter` seems to be the rest of the date: write both into one column, such as 1959Q1 or 2020-01-31, and pass it as `--time`
+    ");
+    let hours: String = (0..30)
+        .map(|row| format!("{row},2013,3,{},{},{}\n", row / 24 + 1, row % 24, row * row % 7))
+        .collect::<Vec<_>>()
+        .concat();
+    assert_snapshot!(check("air.csv", format!("No,year,month,day,hour,pm25\n{hours}"), "--ignore No"), @r"
+    exit 0
+    time in column `date`, no series column
+    time 2013-03-01T00:00:00Z to 2013-03-02T05:00:00Z, median gap 1 (hours)
+    note: `year`, `month`, `day`, `hour` were read together as the date; `--time` overrules
+    ");
 }

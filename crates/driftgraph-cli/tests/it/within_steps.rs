@@ -61,6 +61,10 @@ fn every_export_has_one_link_with_the_right_sign_and_no_direction() {
     assert!(rows.lines().any(|row| row.contains(",within-step,either,")), "{rows}");
     let shown = sandbox.stdout("graph run");
     assert!(shown.contains("within-step, either way"), "{shown}");
+    assert!(
+        shown.lines().next().unwrap().contains("90 %"),
+        "every effect is shown with its interval: {shown}"
+    );
     // The file has all pairs, so that it can be scored as it is.
     let file = sandbox.read("run/edges.csv");
     assert_eq!(file.lines().count(), 10);

@@ -233,13 +233,16 @@ fn table(graph: &GraphView) -> Element {
     out.with(below)
 }
 
+/// The column of what carries an edge.
+const KIND: &str = "kind";
+
 /// One column of numbers: its name, and what an edge has in it.
 type NumberColumn = (&'static str, fn(&EdgeView) -> Option<String>);
 
 /// The columns of numbers that any edge fills.
 fn number_columns(graph: &GraphView) -> Vec<NumberColumn> {
     let all: [NumberColumn; 8] = [
-        ("kind", kind_text),
+        (KIND, kind_text),
         ("effect", |edge| edge.effect.map(super::signed)),
         ("90 %", |edge| {
             edge.interval
@@ -284,8 +287,10 @@ fn table_row(graph: &GraphView, edge: &EdgeView) -> Element {
         .set("style", &format!("--share:{:.3}", edge.probability))
         .with(Element::new("b").text(&value_text(graph, edge.probability)));
     let end = |idx: usize| Element::new("td").set("class", "variable").text(&graph.variables[idx]);
-    let numbers = number_columns(graph).into_iter().map(|(_, of)| {
-        let text = of(edge).unwrap_or_else(|| "–".to_owned());
+    let numbers = number_columns(graph).into_iter().map(|(name, of)| {
+        // The usual kind is named beside others, and needs no column of its own.
+        let absent = if name == KIND { "lagged" } else { "–" };
+        let text = of(edge).unwrap_or_else(|| absent.to_owned());
         Element::new("td").set("class", "number").text(&text)
     });
     Element::new("tr")
