@@ -115,7 +115,7 @@ fn the_shards_of_a_killed_worker_are_taken_over_and_the_result_is_the_same() {
 fn workers_that_start_together_share_the_shards_and_wait_for_nobody() {
     let sandbox = planned(PLAN);
     let mut workers: Vec<Child> =
-        (0..4).map(|_| start(&sandbox, "sweep run sweep --threads 1 --expire 3s")).collect();
+        (0..4).map(|_| start(&sandbox, "sweep run sweep --threads 1 --expire 30s")).collect();
     assert!(workers.iter_mut().all(|worker| worker.wait().unwrap().success()));
     assert!(merged(&sandbox, "sweep") == serial(&sandbox));
     let journals = fs::read_dir(sandbox.path("sweep/workers")).unwrap();
@@ -216,7 +216,7 @@ fn clocks_that_are_an_hour_apart_do_no_harm() {
     let Some(library) = faketime() else { return };
     let sandbox = planned(SLOW_PLAN);
     let skewed = |skew: &str| {
-        let mut command = sandbox.command("sweep run sweep --threads 1 --expire 3s");
+        let mut command = sandbox.command("sweep run sweep --threads 1 --expire 30s");
         command
             .env("LD_PRELOAD", &library)
             .env("FAKETIME", skew)
