@@ -91,6 +91,8 @@ pub struct ChainTotals {
     pub log_odds: Vec<f64>,
     /// Of the probabilities.
     pub probabilities: Vec<f64>,
+    /// Of the probabilities that there is no edge, which have digits where the others round to 1.
+    pub absences: Vec<f64>,
     /// Of effects given their edges, weighted by probabilities.
     pub effects: Vec<f64>,
     /// Of squared effects given their edges, weighted by probabilities.
@@ -126,6 +128,7 @@ impl<'a> Chain<'a> {
             n: 0.0,
             log_odds: zeros(),
             probabilities: zeros(),
+            absences: zeros(),
             effects: zeros(),
             squares: zeros(),
         };
@@ -412,6 +415,7 @@ impl ChainState {
             let totals = &mut self.totals;
             totals.log_odds[idx] += log_odds;
             totals.probabilities[idx] += probability;
+            totals.absences[idx] += (-log_odds).sigmoid();
             totals.effects[idx] += probability * visit.mean;
             totals.squares[idx] +=
                 probability * (visit.mean * visit.mean + visit.deviation * visit.deviation);

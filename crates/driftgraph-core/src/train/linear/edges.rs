@@ -1,14 +1,18 @@
 //! What ascent and chains say of the edges together.
 
 use super::{LinearState, LinearTask, N_CAREFUL, N_PLAIN};
-use crate::numeric::real::Real;
+use crate::numeric::real::{Real, ln};
 use crate::posterior::linear::gibbs::ChainTotals;
 use crate::posterior::linear::pools::Gate;
 
 /// Edges of a linear process, `[source, target]` in the user's order of variables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearEdges {
-    /// Log-odds under the model as it is, which rank edges best; infinite where an edge is fixed.
+    /// Log-odds of the mean probability over all chains, which rank edges best; infinite where an edge is fixed.
+    ///
+    /// Not the mean of the log-odds: where innovations are small single sweeps have log-odds in the hundreds, whose mean is that of
+    /// the few most extreme. On simulated gene networks (10 genes with 4 series, 50 with 30) probabilities of
+    /// all chains ranked better than log-odds, with or without those of the ascent.
     pub log_odds: Vec<f64>,
     /// Probabilities that allow for the model being wrong.
     pub probabilities: Vec<f64>,
@@ -41,7 +45,7 @@ impl LinearEdges {
                 disagreement: 0.0,
             };
             if counted {
-                edge = Entry::of_chains(&totals, idx, edge.log_odds, state.evidence_share);
+                edge = Entry::of_chains(&totals, idx, state.evidence_share);
             }
             match task.pools.gate(source, target) {
                 Gate::Off => edge.fix(f64::NEG_INFINITY, 0.0),
@@ -84,6 +88,19 @@ fn believed([careful, usual]: [&ChainTotals; 2], idx: usize, usual_share: f64) -
     (1.0 - usual_share) * probability(careful) + usual_share * probability(usual)
 }
 
+/// Log-odds of the mean probability over chains; where it rounds to 0 or 1 in every digit, the mean log-odds, which are beyond it.
+fn log_odds_of_means(totals: &[&ChainTotals], idx: usize) -> f64 {
+    let mean = |of: fn(&ChainTotals) -> &[f64]| -> f64 {
+        totals.iter().map(|one| of(one)[idx] / one.n).sum::<f64>() / totals.len() as f64
+    };
+    let (present, absent) = (mean(|one| &one.probabilities), mean(|one| &one.absences));
+    if present.min(absent) > f64::MIN_POSITIVE {
+        ln(present / absent)
+    } else {
+        mean(|one| &one.log_odds)
+    }
+}
+
 struct Entry {
     log_odds: f64,
     probability: f64,
@@ -93,8 +110,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// The mean of the plain chains ranks, together with the ascent; the careful ones are believed.
-    fn of_chains(totals: &[&ChainTotals], idx: usize, ascent: f64, usual_share: f64) -> Self {
+    /// All chains rank; the careful ones are believed; effects are those of the plain ones.
+    fn of_chains(totals: &[&ChainTotals], idx: usize, usual_share: f64) -> Self {
         let (plain, careful) = totals.split_at(N_PLAIN);
         let odds: Vec<f64> = plain.iter().map(|one| one.log_odds[idx] / one.n).collect();
         let mean = odds.iter().sum::<f64>() / odds.len() as f64;
@@ -103,7 +120,7 @@ impl Entry {
         let effect = plain.iter().map(|one| one.effects[idx]).sum::<f64>() / weight;
         let square = plain.iter().map(|one| one.squares[idx]).sum::<f64>() / weight;
         Self {
-            log_odds: 0.5 * (mean + ascent),
+            log_odds: log_odds_of_means(totals, idx),
             probability: believed([careful[0], careful[1]], idx, usual_share),
             effect: if effect.is_finite() { effect } else { 0.0 },
             deviation: (square - effect * effect).max(0.0).sqrt(),
