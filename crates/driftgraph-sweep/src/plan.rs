@@ -68,7 +68,7 @@ impl PlanRequest {
         plan.check()?;
         let mut data: Vec<DataSource> = Vec::new();
         for path in paths {
-            let name = free_name(&stem(&path), data.iter().map(|known| known.name.as_str()));
+            let name = free_name(&stem(&path), &data);
             let loaded = load(&[base.join(&path)], &read)?;
             data.push(DataSource { name, data: loaded.data });
         }
@@ -122,12 +122,12 @@ fn fits_in(table: &mut Table) -> Result<Vec<PlannedFit>, SweepError> {
             return Err(plan_error(format!("`methods` names `{name}` twice")));
         }
         match table.remove(name) {
-            None => fits.push(planned(name.clone(), name, Table::new())?),
-            Some(Value::Table(settings)) => fits.push(planned(name.clone(), name, settings)?),
+            None => fits.push(planned(name.clone(), name, &Table::new())?),
+            Some(Value::Table(settings)) => fits.push(planned(name.clone(), name, &settings)?),
             Some(Value::Array(several)) => {
                 for (idx, value) in several.into_iter().enumerate() {
                     let Value::Table(settings) = value else { return Err(no_table(name)) };
-                    fits.push(planned(format!("{name}-{}", idx + 1), name, settings)?);
+                    fits.push(planned(format!("{name}-{}", idx + 1), name, &settings)?);
                 }
             }
             Some(_) => return Err(no_table(name)),
@@ -141,7 +141,7 @@ fn no_table(name: &str) -> SweepError {
 }
 
 /// A method or preset with its settings, read as a settings file is.
-fn planned(name: String, method: &str, settings: Table) -> Result<PlannedFit, SweepError> {
+fn planned(name: String, method: &str, settings: &Table) -> Result<PlannedFit, SweepError> {
     let asked = asked_in_toml(&settings.to_string());
     let mut asked = asked.map_err(|source| SweepError::Settings { fit: name.clone(), source })?;
     if find(method).is_some() {
@@ -159,10 +159,11 @@ fn stem(path: &Path) -> String {
 }
 
 /// The name, or with the first number that makes it another than those before it.
-fn free_name<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+fn free_name(name: &str, known: &[DataSource]) -> String {
     let numbered = (2..).map(|number: u32| format!("{name}-{number}"));
     let mut all = std::iter::once(name.to_owned()).chain(numbered);
-    all.find(|name| known.clone().all(|other| other != name)).expect("there are always free names")
+    let is_free = |name: &String| known.iter().all(|other| other.name != *name);
+    all.find(is_free).expect("there are always free names")
 }
 
 #[cfg(test)]

@@ -103,18 +103,22 @@ impl<'a> Queue<'a> {
                 let name = self.sweep.name(idx);
                 if self.is_done(idx) {
                     self.missed(idx)?;
-                } else if !self.worker.claim(name)? {
+                    continue;
+                }
+                if !self.worker.claim(name)? {
                     self.busy.push(idx);
-                } else if self.is_done(idx) {
-                    // Its worker came to the end between the two looks.
+                    continue;
+                }
+                // Its worker may have come to the end between the two looks.
+                if self.is_done(idx) {
                     self.worker.release(name);
                     self.missed(idx)?;
-                } else {
-                    self.misses = 0;
-                    return Ok(Next::Shard(idx));
+                    continue;
                 }
+                self.misses = 0;
+                return Ok(Next::Shard(idx));
             }
-            if let Some(next) = self.look_at_busy()? {
+            if let Some(next) = self.look_at_busy() {
                 return Ok(next);
             }
         }
@@ -156,7 +160,7 @@ impl<'a> Queue<'a> {
     }
 
     /// Looks at what others have; `None` where some of it is free again.
-    fn look_at_busy(&mut self) -> Result<Option<Next>, SweepError> {
+    fn look_at_busy(&mut self) -> Option<Next> {
         let mut uncertain = false;
         for idx in std::mem::take(&mut self.busy) {
             let name = self.sweep.name(idx);
@@ -182,9 +186,9 @@ impl<'a> Queue<'a> {
             }
         }
         if !self.open.is_empty() {
-            return Ok(None);
+            return None;
         }
-        Ok(Some(if uncertain { Next::Wait(self.observer.pause()) } else { Next::Nothing }))
+        Some(if uncertain { Next::Wait(self.observer.pause()) } else { Next::Nothing })
     }
 }
 
