@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from . import baselines, errors, methods, metrics, systems
 from ._native import VERSION as __version__
+from ._sweep import SweepResult, sweep
 from .data import Dataset
 from .errors import DriftgraphError
 from .estimator import Scotch
@@ -25,10 +26,12 @@ __all__ = [
     "Paths",
     "Scotch",
     "SeriesBands",
+    "SweepResult",
     "__version__",
     "baselines",
     "errors",
     "methods",
     "metrics",
+    "sweep",
     "systems",
 ]

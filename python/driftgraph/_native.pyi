@@ -1,5 +1,6 @@
 """What the native half offers to the Python front; checked against the module by mypy's stubtest."""
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, Final, final
 
@@ -13,6 +14,7 @@ _Path = str | PathLike[str]
 __all__ = [
     "Model",
     "SeriesData",
+    "SweepFolder",
     "VERSION",
     "baseline",
     "baselines",
@@ -24,6 +26,7 @@ __all__ = [
     "generate",
     "graph_metrics",
     "graph_picture",
+    "learn_shard",
     "read_span",
     "read_time",
     "resume",
@@ -107,6 +110,31 @@ def key_columns(columns: list[str]) -> tuple[str | None, str | None]: ...
 def count_dates(stamps: NDArray[np.int64]) -> tuple[_Floats, str, str | None]: ...
 def read_time(unit: str, origin: str | None, text: str) -> float: ...
 def read_span(unit: str, origin: str | None, text: str) -> float: ...
+@final
+class SweepFolder:
+    @staticmethod
+    def plan(
+        text: str,
+        base: _Path,
+        folder: _Path,
+        *,
+        json: bool = False,
+        names: list[str] = ...,
+        tables: list[SeriesData] = ...,
+    ) -> SweepFolder: ...
+    @staticmethod
+    def plan_bags(asked: str, table: SeriesData, seed: int, n_bags: int, folder: _Path) -> SweepFolder: ...
+    @staticmethod
+    def open(folder: _Path) -> SweepFolder: ...
+    def __len__(self) -> int: ...
+    def pending(self) -> list[tuple[int, int, str, str]]: ...
+    def table(self, data: int) -> tuple[str, bytes]: ...
+    def keep(self, idx: int, result: bytes) -> None: ...
+    def run(self, *, threads: int | None = None, progress: Callable[[int], None] | None = None) -> None: ...
+    def status(self) -> str: ...
+    def merge(self, out: _Path, partial: bool) -> str: ...
+
+def learn_shard(task: str, record: str, table: bytes) -> bytes: ...
 def fit(
     data: SeriesData,
     folder: _Path,

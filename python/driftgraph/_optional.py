@@ -15,6 +15,7 @@ _INSTALL = {
     "anndata": "anndata",
     "scipy.io": "scipy",
     "xarray": "xarray",
+    "dask.distributed": "driftgraph[dask]",
 }
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Progress", "reporter"]
+__all__ = ["Progress", "reporter", "somebody_looks"]
 
 News = dict[str, Any]
 
@@ -16,7 +16,7 @@ def reporter(wish: Any) -> Progress | None:
     """What shows progress as wished: ``"auto"``, True, False, or a function."""
     if callable(wish):
         return Progress(wish)
-    if wish is False or wish is None or (wish == "auto" and not _somebody_looks()):
+    if wish is False or wish is None or (wish == "auto" and not somebody_looks()):
         return None
     try:
         from tqdm.auto import tqdm
@@ -25,7 +25,8 @@ def reporter(wish: Any) -> Progress | None:
     return Progress(_TqdmBar(tqdm))
 
 
-def _somebody_looks() -> bool:
+def somebody_looks() -> bool:
+    """Whether a bar would be seen."""
     return sys.stderr.isatty() or _in_notebook()
 
 

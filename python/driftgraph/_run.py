@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from . import _native
 from ._clock import Clock
 from ._folder import RunFolder
+from ._sweep import read_edges
 from .errors import NotFittedError
 from .matrices import EdgeMatrix
 
-__all__ = ["ReadRun"]
+__all__ = ["BAGS", "ReadRun"]
+
+#: Averages over bootstrap samples inside a run folder.
+BAGS = "bags.csv"
 
 
 class ReadRun:
@@ -51,6 +55,18 @@ class ReadRun:
         self.n_iter_ = int(members[0]["steps"]) if members else last
         self.ending_: str = run["ending"]
         self.remarks_: list[str] = list(remarks)
+        self._take_bags()
+
+    def _take_bags(self) -> None:
+        """Reads what bootstrap samples came to, where there were any."""
+        file = self._folder.path / BAGS
+        if not file.exists():
+            return
+        bags = read_edges(file, self._model.variables)
+        self.bag_scores_ = bags["score"]
+        if "probability" in bags:
+            self.bag_probabilities_ = bags["probability"]
+            self.bag_shares_ = bags["share"]
 
     def _fitted(self) -> _native.Model:
         if not hasattr(self, "_model"):

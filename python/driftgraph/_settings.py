@@ -197,6 +197,10 @@ class ScotchSettings:
         ``{(source, target): probability}``.
     self_loops : bool, default True
         Whether a variable may drive itself.
+    n_bags : int | None, default None
+        Bootstrap samples that are fitted besides with the same settings, by threads or by the workers of
+        ``fit(..., client=...)``; their averages are ``bag_scores_``, ``bag_probabilities_`` and
+        ``bag_shares_``.
     threads : int | None, default None
         Threads of the fit; all cores where not given. The result does not depend on it.
     time_budget : float | None, default None
@@ -266,6 +270,7 @@ class ScotchSettings:
         required_edges: Any = None,
         edge_prior: Any = None,
         self_loops: bool = True,
+        n_bags: int | None = None,
         threads: int | None = None,
         time_budget: float | None = None,
         log_every: int = 10,
@@ -327,6 +332,7 @@ class ScotchSettings:
         self.required_edges = required_edges
         self.edge_prior = edge_prior
         self.self_loops = self_loops
+        self.n_bags = n_bags
         self.threads = threads
         self.time_budget = time_budget
         self.log_every = log_every

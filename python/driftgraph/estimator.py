@@ -6,6 +6,8 @@ import inspect
 import json
 import operator
 import os
+import shutil
+import tempfile
 import textwrap
 import warnings
 from collections.abc import Callable
@@ -19,7 +21,9 @@ from ._edges import known_edges
 from ._folder import RunFolder
 from ._optional import need
 from ._progress import reporter
+from ._run import BAGS
 from ._settings import SETTINGS, ScotchSettings
+from ._sweep import make_shards
 from .data import Dataset
 from .errors import ConvergenceWarning, DataWarning, SettingsError
 from .fitted import Fitted
@@ -36,6 +40,7 @@ class Estimator(Fitted):
     detrend: bool
     log: str | list[str] | None
     inputs: str | list[str] | None
+    n_bags: int | None
     threads: int | None
     time_budget: float | None
     log_every: int
@@ -120,12 +125,15 @@ class Estimator(Fitted):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self: Self, X: Any, times: Any = None, series: Any = None) -> Self:
+    def fit(self: Self, X: Any, times: Any = None, series: Any = None, *, client: Any = None) -> Self:
         """Learns from ``X``: a Dataset, frame, array, list of arrays, file, AnnData or xarray.
 
         ``times`` and ``series`` are columns of a frame or arrays beside an array, as in
-        :meth:`Dataset.from_any`. Ctrl-C stops the fit and keeps what was learned so far.
+        :meth:`Dataset.from_any`. Ctrl-C stops the fit and keeps what was learned so far. With ``n_bags``, bootstrap
+        samples are fitted as well: by threads, or by the workers of ``client``, a ``dask.distributed.Client``.
         """
+        if client is not None and not self.n_bags:
+            raise SettingsError("`client` makes bags: say how many with `n_bags`")
         data = Dataset.from_any(X, times, series)
         asked = self._asked()
         asked["edges"] = asked["edges"] + self._edges_into(data.variables)
@@ -133,7 +141,7 @@ class Estimator(Fitted):
             warnings.warn(text, DataWarning, stacklevel=2)
         self._forget()
         folder = RunFolder()
-        return self._learn(
+        self._learn(
             folder,
             lambda bar: _native.fit(
                 data._to_native(),
@@ -145,6 +153,22 @@ class Estimator(Fitted):
                 progress=bar,
             ),
         )
+        if self.n_bags and self.ending_ != "interrupted":
+            self._fit_bags(data, asked, client)
+        return self
+
+    def _fit_bags(self, data: Dataset, asked: dict[str, Any], client: Any) -> None:
+        """Fits bootstrap samples as shards of a sweep; their average goes into the run folder."""
+        settings = {name: value for name, value in asked["settings"].items() if name != "seed"}
+        seed = asked["settings"].get("seed", 0)
+        with tempfile.TemporaryDirectory(prefix="driftgraph-bags-") as place:
+            request = json.dumps({**asked, "settings": settings})
+            n_bags = operator.index(self.n_bags or 0)
+            native = _native.SweepFolder.plan_bags(request, data._to_native(), seed, n_bags, f"{place}/sweep")
+            make_shards(native, client, self.threads, self.progress)
+            group = json.loads(native.merge(f"{place}/merged", False))["groups"][0]
+            shutil.copyfile(Path(place) / "merged" / group["edges_file"], self._folder.path / BAGS)
+        self._take_bags()
 
     def _doubts(self, data: Dataset) -> list[str]:
         """Warnings of ``driftgraph check``, but for those whose remedy was taken."""
@@ -247,6 +271,8 @@ class Scotch(Estimator, ScotchSettings):
         Whether the stop rule was met; None for the simulated posterior, which has none.
     n_iter_ : int
         Steps of the (first) fit.
+    bag_scores_, bag_probabilities_, bag_shares_ : EdgeMatrix
+        With ``n_bags``: mean rank (1 for first), mean probability, and share of the bags that keep an edge.
     ending_ : str
         ``finished``, ``interrupted`` or ``time-budget``.
     remarks_ : list of str

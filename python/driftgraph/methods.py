@@ -42,6 +42,7 @@ _RUNNING: dict[str, Any] = {
     "forbidden_edges": None,
     "required_edges": None,
     "edge_prior": None,
+    "n_bags": None,
     "threads": None,
     "time_budget": None,
     "log_every": 10,

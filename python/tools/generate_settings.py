@@ -48,6 +48,7 @@ PLAIN = [
     ("required_edges", "Any", "None", "Edges that exist for certain, given in the same way."),
     ("edge_prior", "Any", "None", "Probabilities of single edges: a frame with `source`, `target` and `probability`, or `{(source, target): probability}`."),
     ("self_loops", "bool", "True", "Whether a variable may drive itself."),
+    ("n_bags", "int | None", "None", "Bootstrap samples that are fitted besides with the same settings, by threads or by the workers of `fit(..., client=...)`; their averages are `bag_scores_`, `bag_probabilities_` and `bag_shares_`."),
     ("threads", "int | None", "None", "Threads of the fit; all cores where not given. The result does not depend on it."),
     ("time_budget", "float | None", "None", "Seconds after which the fit ends with what it has."),
     ("log_every", "int", "10", "Steps between two points of `loss_curve_`."),

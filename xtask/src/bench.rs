@@ -7,7 +7,9 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use crate::shell::root;
-use crate::{bench_bridge, bench_load, bench_methods, bench_python, bench_simulate, bench_step};
+use crate::{
+    bench_bridge, bench_load, bench_methods, bench_python, bench_simulate, bench_step, bench_sweep,
+};
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -26,6 +28,8 @@ pub(crate) enum Benchmark {
     Simulate,
     /// A fit from Python, beside the binary
     Python,
+    /// Many shards on two processes against ideal, and claims from a folder of 100,000 shards
+    Sweep,
     /// Methods of others, beside their references where these can be installed
     Methods,
 }
@@ -38,6 +42,7 @@ pub(crate) fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Bridge { large } => bench_bridge::run(large),
         Benchmark::Simulate => bench_simulate::run(),
         Benchmark::Python => bench_python::run(),
+        Benchmark::Sweep => bench_sweep::run(),
         Benchmark::Methods => bench_methods::run(),
     }
 }

@@ -10,6 +10,7 @@ mod bench_methods;
 mod bench_python;
 mod bench_simulate;
 mod bench_step;
+mod bench_sweep;
 mod browser;
 mod docs;
 mod docs_tables;
@@ -19,6 +20,7 @@ mod layers;
 mod licences;
 mod python;
 mod shell;
+mod slurm;
 mod test;
 mod tuples;
 
@@ -38,6 +40,8 @@ enum Command {
     Test,
     /// Look at reports in a real browser
     Browser,
+    /// Run the tests of sweeps alone, with a real Slurm where Debian's packages can be had
+    Sweep,
     /// Check the Python package alone: tests, types, examples, notebooks
     Python,
     /// Check that code, paper/EQUATIONS.md and docs/how-it-works.md name the same equations
@@ -70,6 +74,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => test::run_checks(),
         Command::Browser => browser::check_alone(),
+        Command::Sweep => slurm::check_alone(),
         Command::Python => python::check_alone(),
         Command::Equations => equations::check(),
         Command::Layers => layers::check().and_then(|()| tuples::check()),

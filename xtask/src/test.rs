@@ -1,7 +1,7 @@
 //! Every check there is, in the order in which they are likely to fail.
 
 use crate::shell::{cargo, root, run, say};
-use crate::{browser, docs, docs_tables, equations, layers, licences, python, tuples};
+use crate::{browser, docs, docs_tables, equations, layers, licences, python, slurm, tuples};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
@@ -15,7 +15,9 @@ pub(crate) fn run_checks() -> anyhow::Result<()> {
     docs::check()?;
     run("lints", &mut cargo(&lints))?;
     tell_benchmark_data();
-    run("tests", &mut cargo(&["test", "--workspace", "--all-features"]))?;
+    let mut tests = cargo(&["test", "--workspace", "--all-features"]);
+    slurm::add_to(&mut tests);
+    run("tests", &mut tests)?;
     browser::check()?;
     // Of the libraries: what the programs say is tested in snapshots.
     let programs = ["--exclude", "driftgraph-cli", "--exclude", "xtask"];

@@ -2,6 +2,7 @@
 
 mod experiment;
 mod fit;
+mod sweep;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +17,10 @@ use driftgraph_methods::METHODS;
 
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentName};
 pub(crate) use self::fit::FitArgs;
+pub(crate) use self::sweep::{
+    SweepArgs, SweepCommand, SweepMergeArgs, SweepPlanArgs, SweepRunArgs, SweepSlurmArgs,
+    SweepStatusArgs,
+};
 use crate::model_args::{
     ForecastArgs, GraphArgs, ImputeArgs, InterveneArgs, ReportArgs, SimulateArgs,
 };
@@ -53,6 +58,7 @@ pub(crate) enum Command {
     Baseline(BaselineArgs),
     Methods(MethodsArgs),
     Compare(CompareArgs),
+    Sweep(SweepArgs),
     Experiment(ExperimentArgs),
 }
 

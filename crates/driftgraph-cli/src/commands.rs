@@ -16,6 +16,7 @@ mod report;
 mod score;
 mod serve;
 mod simulate;
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Baseline(args) => baseline::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Experiment(args) => experiment::run(&args),
     }
 }

@@ -8,6 +8,7 @@ use driftgraph_core::fitted::error::FittedError;
 use driftgraph_core::fitted::expression::Trouble;
 use driftgraph_data::{DataErrors, Problem, RunError};
 use driftgraph_run::JobError;
+use driftgraph_sweep::SweepError;
 
 use crate::printer;
 
@@ -64,6 +65,9 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         return problem.hint();
     }
     if let Some(error) = error.downcast_ref::<JobError>() {
+        return error.hint();
+    }
+    if let Some(error) = error.downcast_ref::<SweepError>() {
         return error.hint();
     }
     asking_hint(error).map(str::to_owned)

@@ -1,6 +1,6 @@
 //! The native half of the Python package `driftgraph`: arrays in, arrays out, no mathematics of its own.
 //!
-//! `data` carries series across, `fit` makes a run folder, `model` asks it, `known` has systems, baselines and metrics,
+//! `data` carries series across, `fit` makes a run folder, `sweep` many fits, `model` asks, `known` has systems, baselines and metrics,
 //! `errors` turns every error into its Python class. The pure-Python front is in `python/driftgraph`.
 
 #![warn(clippy::unwrap_used)]
@@ -16,6 +16,7 @@ mod model;
 mod pictures;
 mod python_words;
 mod settings;
+mod sweep;
 
 /// What the Python front calls.
 #[pyo3::pymodule]
@@ -32,6 +33,8 @@ mod _native {
     use super::pictures::graph_picture;
     #[pymodule_export]
     use super::settings::methods;
+    #[pymodule_export]
+    use super::sweep::{SweepFolder, learn_shard};
 
     /// Version of the library.
     #[pymodule_export]

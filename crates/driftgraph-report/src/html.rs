@@ -8,11 +8,13 @@ mod graph;
 mod matrix;
 mod provenance;
 mod series;
+mod sweep;
 mod training;
 
 pub use self::agreement::{agreement_html, agreement_sections};
 pub use self::graph::{graph_picture, nodes_picture};
 pub use self::matrix::matrix_picture;
+pub use self::sweep::sweep_html;
 
 use driftgraph_text::json_in_html;
 

@@ -38,7 +38,7 @@ pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;
 pub use html::{
     SCRIPTS, STYLES, agreement_html, agreement_sections, graph_picture, matrix_picture,
-    nodes_picture, report_data, report_html, report_navigation, report_sections,
+    nodes_picture, report_data, report_html, report_navigation, report_sections, sweep_html,
 };
 pub use order::matrix_orders;
 pub use svg::bands::{Band, BandChart, BandMeaning, Panel, bands_svg};

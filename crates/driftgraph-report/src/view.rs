@@ -2,11 +2,13 @@
 
 mod agreement;
 mod column;
+mod sweep;
 
 use serde::{Deserialize, Serialize};
 
 pub use agreement::{AgreedEdge, AgreementView, ComparedRun};
 pub use column::Column;
+pub use sweep::{AveragedGraph, SweepView};
 
 use crate::{Calendar, EffectSign};
 

@@ -44,7 +44,13 @@ impl Checkpoints {
         Self { folder }
     }
 
-    fn file(&self, part: &str) -> PathBuf {
+    /// A folder that other processes write to as well: it is there already, and what they are writing is left alone.
+    pub fn shared(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The file of a part, whether or not it is there.
+    pub fn file(&self, part: &str) -> PathBuf {
         self.folder.join(format!("{part}.state"))
     }
 

@@ -1,6 +1,5 @@
 //! Follows the parts of a fit: log, checkpoints, time budget, and the user's wish to stop.
 
-use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
@@ -13,9 +12,7 @@ use crate::checkpoint::key;
 use crate::error::JobError;
 use crate::job::Work;
 use crate::log::Log;
-
-/// Checkpoints take at most one part in this many of the time.
-const CHECKPOINT_SHARE: u32 = 20;
+use crate::rhythm::Rhythm;
 
 /// Watches over a fit, from several threads.
 pub(crate) struct Follower<'a> {
@@ -29,13 +26,7 @@ struct Shared {
     ending: Ending,
     error: Option<JobError>,
     warned: bool,
-    checkpoints: HashMap<String, LastCheckpoint>,
-}
-
-/// When a part was last kept, and how long that took.
-struct LastCheckpoint {
-    at: Instant,
-    took: Duration,
+    rhythm: Rhythm,
 }
 
 impl<'a> Follower<'a> {
@@ -46,7 +37,7 @@ impl<'a> Follower<'a> {
             ending: Ending::Finished,
             error: None,
             warned: false,
-            checkpoints: HashMap::new(),
+            rhythm: Rhythm::new(work.pace.checkpoint_every),
         };
         Self { work, start: Instant::now(), shared: Mutex::new(shared) }
     }
@@ -86,18 +77,6 @@ impl<'a> Follower<'a> {
         (out_of_time && !is_last).then_some(Ending::TimeBudget)
     }
 
-    fn is_due(&self, part: &str) -> bool {
-        let every = self.work.pace.checkpoint_every;
-        let mut shared = self.lock();
-        let now = Instant::now();
-        if let Some(last) = shared.checkpoints.get(part) {
-            return now - last.at >= every.max(CHECKPOINT_SHARE * last.took);
-        }
-        let first = LastCheckpoint { at: now, took: Duration::ZERO };
-        shared.checkpoints.insert(part.to_owned(), first);
-        every.is_zero()
-    }
-
     /// Keeps something on disk; the fit outlives a full disk, but not the loss of its folder.
     fn write(&self, name: &str, thing: &dyn Fn() -> Checkpoint) {
         // The log must not lack steps that will not be repeated.
@@ -106,10 +85,8 @@ impl<'a> Follower<'a> {
         let Checkpoint { depends_on, bytes } = thing();
         let checkpoints = &self.work.folder.checkpoints;
         let result = checkpoints.keep(name, &key(&self.work.fingerprint, &depends_on), &bytes);
-        let now = Instant::now();
         let mut shared = self.lock();
-        let last = LastCheckpoint { at: now, took: now - begin };
-        shared.checkpoints.insert(name.to_owned(), last);
+        shared.rhythm.kept(name, begin);
         self.judge(&mut shared, result.err().or(log_error));
     }
 
@@ -139,7 +116,7 @@ impl Progress for Follower<'_> {
         }
         let stop = self.wish(step);
         let part = step.part.to_string();
-        if (stop.is_some() || self.is_due(&part)) && self.lock().error.is_none() {
+        if (stop.is_some() || self.lock().rhythm.is_due(&part)) && self.lock().error.is_none() {
             self.write(&part, &|| step.training.state());
         }
         let mut shared = self.lock();

@@ -14,7 +14,9 @@ pub mod job;
 mod log;
 mod memory;
 pub mod pictures;
+mod rhythm;
 mod save;
 
 pub use error::JobError;
 pub use job::{FinishedRun, FitJob, Pace, Resume, Truth, fit, fit_or_resume, resume};
+pub use rhythm::Rhythm;

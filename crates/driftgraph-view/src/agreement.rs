@@ -1,6 +1,7 @@
 //! How far runs agree: ranks, strongest edges, and the edges that most of them have.
 
 use driftgraph_core::fitted::score::{MetricOptions, SelfEdges, graph_metrics};
+use driftgraph_core::graph::scores::shared_ranks;
 use driftgraph_core::{CoreError, EdgeScores, SignatureGraph};
 use driftgraph_data::run_folder::Run;
 use driftgraph_report::view::{AgreedEdge, AgreementView, ComparedRun};
@@ -94,23 +95,10 @@ impl<'a> Ranked<'a> {
         let of = |idx: usize| scores[pairs[idx].0 * n + pairs[idx].1];
         let mut order: Vec<usize> = (0..pairs.len()).collect();
         order.sort_by(|&a, &b| of(b).total_cmp(&of(a)));
-        let ranks = shared_ranks(&order, of);
+        let values: Vec<f64> = (0..pairs.len()).map(of).collect();
+        let ranks = shared_ranks(&values);
         Self { run, probabilities: has.then_some(probabilities), ranks, order, scores }
     }
-}
-
-/// Ranks from 1, equal values sharing the mean of theirs.
-fn shared_ranks(order: &[usize], value: impl Fn(usize) -> f64) -> Vec<f64> {
-    let mut ranks = vec![0.0; order.len()];
-    let mut begin = 0;
-    while begin < order.len() {
-        let equal = order[begin..].iter().take_while(|&&idx| value(idx) == value(order[begin]));
-        let end = begin + equal.count().max(1);
-        let mean = (begin + 1 + end) as f64 / 2.0;
-        order[begin..end].iter().for_each(|&idx| ranks[idx] = mean);
-        begin = end;
-    }
-    ranks
 }
 
 fn square<T>(runs: &[Ranked<'_>], of: impl Fn(&Ranked<'_>, &Ranked<'_>) -> T) -> Vec<Vec<T>> {
@@ -191,12 +179,11 @@ mod tests {
     #[test]
     fn rank_correlation_is_one_for_equal_orders_and_undefined_for_ties_alone() {
         let values = [3.0, 1.0, 2.0];
-        let order = [0, 2, 1];
-        let ranks = shared_ranks(&order, |idx| values[idx]);
+        let ranks = shared_ranks(&values);
         assert_eq!(ranks, [1.0, 3.0, 2.0]);
         assert_eq!(correlation(&ranks, &ranks), Some(1.0));
         assert_eq!(correlation(&ranks, &[3.0, 1.0, 2.0]), Some(-1.0));
-        let tied = shared_ranks(&order, |_| 7.0);
+        let tied = shared_ranks(&[7.0; 3]);
         assert_eq!(tied, [2.0; 3]);
         assert_eq!(correlation(&ranks, &tied), None);
     }

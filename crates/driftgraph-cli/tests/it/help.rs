@@ -17,6 +17,7 @@ fn the_first_page_lists_every_command() {
         "score",
         "generate",
         "baseline",
+        "sweep",
         "experiment",
     ] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{help}");
@@ -444,4 +445,18 @@ fn a_wrong_option_exits_with_2() {
 
     For more information, try '--help'.
     ");
+}
+
+#[test]
+fn every_command_of_a_sweep_shows_an_example() {
+    let sandbox = Sandbox::new();
+    for command in ["", "plan", "run", "status", "merge", "slurm"] {
+        let help = sandbox.stdout(&format!("sweep {command} --help"));
+        let example = format!("driftgraph sweep {command}");
+        assert!(help.contains("Example") && help.contains(example.trim_end()), "{help}");
+    }
+    let help = sandbox.stdout("sweep plan --help");
+    for key in ["data = [", "methods = [", "seeds = [", "bootstrap = ", "[bridge]"] {
+        assert!(help.contains(key), "{key}: {help}");
+    }
 }

@@ -20,6 +20,9 @@ mod report;
 mod resume;
 mod score;
 mod short_data;
+#[cfg(target_os = "linux")]
+mod slurm;
+mod sweep;
 mod within_steps;
 
 use std::fmt::Write as _;

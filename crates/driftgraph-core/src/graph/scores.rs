@@ -48,6 +48,22 @@ impl EdgeScores {
     }
 }
 
+/// Places of values from 1 for the largest, equal ones sharing the mean of theirs.
+pub fn shared_ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    let mut ranks = vec![0.0; order.len()];
+    let mut begin = 0;
+    while begin < order.len() {
+        let equal = order[begin..].iter().take_while(|&&idx| values[idx] == values[order[begin]]);
+        let end = begin + equal.count().max(1);
+        let mean = (begin + 1 + end) as f64 / 2.0;
+        order[begin..end].iter().for_each(|&idx| ranks[idx] = mean);
+        begin = end;
+    }
+    ranks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,5 +79,11 @@ mod tests {
     fn a_score_that_is_not_a_number_is_refused() {
         let error = EdgeScores::from_matrix(2, vec![0.0, 0.0, f64::NAN, 0.0]).unwrap_err();
         assert_eq!(error, CoreError::ScoreNotANumber { edge: "1 -> 0".into() });
+    }
+
+    #[test]
+    fn equal_values_share_the_mean_of_their_places() {
+        let values = [0.5, f64::NEG_INFINITY, 2.0, 0.5];
+        assert_eq!(shared_ranks(&values), [2.5, 4.0, 1.0, 2.5]);
     }
 }

@@ -157,6 +157,47 @@ pub(crate) fn find<T: DeserializeOwned>(
     found.ok()
 }
 
+/// One piece of a computation that knows of no other: a function of the data, of settings and of its name.
+///
+/// Pieces of a fit that end in a small result are shards, made by the threads of one process; whole fits are shards of
+/// a sweep, made by any number of machines. Both go through [`kept_or_made`].
+#[derive(Debug, Clone, Copy)]
+pub struct Shard<'a> {
+    /// Under which its result is kept.
+    pub name: &'a str,
+    /// Under which the state of its training is kept on the way; forgotten once there is a result.
+    pub training: &'a str,
+}
+
+/// What became of making a shard.
+#[derive(Debug)]
+pub enum Made<T> {
+    /// Its result, which is kept.
+    Final(T),
+    /// What there is of a shard that was stopped or failed; the next attempt makes it again.
+    Passing(T),
+}
+
+/// The result of a shard: found where it was kept for these settings, else made, and kept where it is final.
+pub fn kept_or_made<T: Serialize + DeserializeOwned, E>(
+    progress: &dyn Progress,
+    shard: Shard<'_>,
+    settings: &impl Serialize,
+    make: impl FnOnce() -> Result<Made<T>, E>,
+) -> Result<T, E> {
+    if let Some(kept) = find(progress, shard.name, settings) {
+        return Ok(kept);
+    }
+    Ok(match make()? {
+        Made::Passing(result) => result,
+        Made::Final(result) => {
+            progress.keep(shard.name, &Checkpoint::new(&result, settings));
+            progress.forget(shard.training);
+            result
+        }
+    })
+}
+
 fn text_of(settings: &impl Serialize) -> String {
     serde_json::to_string(settings).expect("settings are plain values")
 }

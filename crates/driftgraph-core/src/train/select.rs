@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 pub use ensemble::EnsembleFit;
 pub use folds::{Folds, HeldOutUnit};
-pub use stability::{Stability, stability};
+pub use stability::{Stability, bootstrap_sample, stability};
 
 use super::bridge::{BridgeError, BridgeFit, BridgeSettings, NoiseScale, Shares, state_key};
 use super::linear::{Extent, Follower};

@@ -13,7 +13,7 @@ use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::posterior::bridge::structure::DriftParts;
 use crate::train::bridge::{BridgeError, BridgeSettings, StopReason};
 use crate::train::linear::Extent;
-use crate::train::progress::{Checkpoint, Part, Progress, find};
+use crate::train::progress::{Made, Part, Progress, Shard, kept_or_made};
 
 /// `linear`, or what is added to it.
 pub(super) fn name_of(settings: &BridgeSettings) -> String {
@@ -93,9 +93,20 @@ fn predict_fold(
 ) -> Result<FoldPrediction, BridgeError> {
     let name = name_of(settings);
     let part = Part::Candidate { name: &name, fold, n_folds: folds.n_folds() };
-    if let Some(made) = find(progress, &prediction_name(part), settings) {
-        return Ok(made);
-    }
+    let (name, training) = (prediction_name(part), part.to_string());
+    kept_or_made(progress, Shard { name: &name, training: &training }, settings, || {
+        make_prediction(folds, part, knowledge, settings, progress)
+    })
+}
+
+fn make_prediction(
+    folds: &Folds,
+    part: Part<'_>,
+    knowledge: &EdgePrior,
+    settings: &BridgeSettings,
+    progress: &dyn Progress,
+) -> Result<Made<FoldPrediction>, BridgeError> {
+    let Part::Candidate { fold, .. } = part else { unreachable!("only candidates hold out folds") };
     let (train_data, held_out) = folds.split(fold)?;
     let n_units = held_out.n_series();
     let task = Task { data: &train_data, knowledge };
@@ -120,9 +131,5 @@ fn predict_fold(
         converged: stop == StopReason::Converged,
         stopped: stop == StopReason::Stopped,
     };
-    if trained.ended_by_itself() {
-        progress.keep(&prediction_name(part), &Checkpoint::new(&prediction, settings));
-        progress.forget(&part.to_string());
-    }
-    Ok(prediction)
+    Ok(if trained.ended_by_itself() { Made::Final(prediction) } else { Made::Passing(prediction) })
 }

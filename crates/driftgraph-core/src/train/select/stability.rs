@@ -11,7 +11,7 @@ use super::{Task, linear_only, settled};
 use crate::random::{Purpose, RandomStream};
 use crate::train::bridge::{BridgeError, BridgeSettings};
 use crate::train::linear::Extent;
-use crate::train::progress::{Checkpoint, Part, Progress, find};
+use crate::train::progress::{Made, Part, Progress, Shard, kept_or_made};
 use crate::{CoreError, ObservedSeries, SeriesSet};
 
 /// Whole series are drawn from this number on; fewer would give samples that hardly differ.
@@ -46,21 +46,22 @@ pub fn stability(
     // Steps and noise rule are those of all data, so that samples differ in their rows alone.
     let settings = settled(task.data, &linear_only(settings))?;
     let (units, unit) = units(task.data)?;
-    let samples: Vec<Result<Sample, BridgeError>> = (0..n_samples)
+    let samples: Vec<Result<Vec<bool>, NoSample>> = (0..n_samples)
         .into_par_iter()
         .map(|number| {
             let part = Part::Sample { number, n_samples };
             let drawn = drawn(&units, settings.seed, number as u64)?;
-            Sample::new(Task { data: &drawn, ..task }, &settings, part, progress)
+            kept_edges(Task { data: &drawn, ..task }, &settings, part, progress)
         })
         .collect();
     let mut counts = vec![0.0; task.data.n_variables().pow(2)];
     let mut n_fitted = 0;
     for sample in samples {
-        match sample? {
-            Sample::Stopped => return Ok(None),
-            Sample::Unusable => {}
-            Sample::Kept(kept) => {
+        match sample {
+            Err(NoSample::Failed(error)) => return Err(error),
+            Err(NoSample::Stopped) => return Ok(None),
+            Err(NoSample::Unusable) => {}
+            Ok(kept) => {
                 n_fitted += 1;
                 counts.iter_mut().zip(kept).for_each(|(count, kept)| *count += f64::from(kept));
             }
@@ -71,40 +72,56 @@ pub fn stability(
     Ok((n_fitted > 0).then_some(Stability { n_samples, unit, shares }))
 }
 
-/// What became of one sample.
-enum Sample {
-    /// Which edges its fit keeps.
-    Kept(Vec<bool>),
+/// Why a sample says nothing.
+enum NoSample {
     /// Its rows have no fit, as where a variable never moves in them.
     Unusable,
     /// Stopped from outside.
     Stopped,
+    /// Something is wrong with all of it.
+    Failed(BridgeError),
 }
 
-impl Sample {
-    fn new(
-        task: Task<'_>,
-        settings: &BridgeSettings,
-        part: Part<'_>,
-        progress: &dyn Progress,
-    ) -> Result<Self, BridgeError> {
-        let name = format!("{part}-edges");
-        if let Some(kept) = find(progress, &name, settings) {
-            return Ok(Self::Kept(kept));
-        }
+impl From<BridgeError> for NoSample {
+    fn from(error: BridgeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<CoreError> for NoSample {
+    fn from(error: CoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Which edges the fit of a sample keeps.
+fn kept_edges(
+    task: Task<'_>,
+    settings: &BridgeSettings,
+    part: Part<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<bool>, NoSample> {
+    let (name, training) = (format!("{part}-edges"), part.to_string());
+    let shard = Shard { name: &name, training: &training };
+    kept_or_made(progress, shard, settings, || {
         let trained = match train(task, settings.clone().check()?, part, Extent::Ascent, progress) {
-            Err(BridgeError::Data(_)) => return Ok(Self::Unusable),
+            Err(BridgeError::Data(_)) => return Err(NoSample::Unusable),
             trained => trained?,
         };
-        let Some(linear) = &trained.linear else { return Ok(Self::Unusable) };
+        let Some(linear) = &trained.linear else { return Err(NoSample::Unusable) };
         if !trained.ended_by_itself() {
-            return Ok(Self::Stopped);
+            return Err(NoSample::Stopped);
         }
-        let kept: Vec<bool> = linear.edges.probabilities.iter().map(|p| *p > KEPT_ABOVE).collect();
-        progress.keep(&name, &Checkpoint::new(&kept, settings));
-        progress.forget(&part.to_string());
-        Ok(Self::Kept(kept))
-    }
+        let probabilities = linear.edges.probabilities.iter();
+        Ok(Made::Final(probabilities.map(|p| *p > KEPT_ABOVE).collect()))
+    })
+}
+
+/// One bootstrap sample of the data: as many series, or blocks of time where series are few, drawn with replacement.
+///
+/// The same data, seed and number give the same sample, here and in [`stability`].
+pub fn bootstrap_sample(data: &SeriesSet, seed: u64, number: u64) -> Result<SeriesSet, CoreError> {
+    drawn(&units(data)?.0, seed, number)
 }
 
 /// What is drawn: whole series, or blocks of them where they are few.
