@@ -7,6 +7,7 @@ mod dates;
 mod demo;
 mod docs;
 mod errors;
+mod example;
 mod experiment;
 mod faults;
 mod fit;
