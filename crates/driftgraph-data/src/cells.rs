@@ -126,6 +126,14 @@ impl<'a> CellRows<'a> {
         }
     }
 
+    /// The text whose lines may be read in blocks, where the rows are those of a text as they stand.
+    pub(crate) fn as_text(&mut self) -> Option<&mut Table<'a>> {
+        match &mut self.rows {
+            RowSource::Text(table) => Some(table),
+            RowSource::Grid(..) => None,
+        }
+    }
+
     /// The separator of a file of text whose first row was read.
     pub(crate) fn separator(&self) -> Option<u8> {
         match &self.rows {
