@@ -9,6 +9,8 @@ use crate::numbers::NumberStyle;
 
 /// Bytes of text in a block: enough for every thread, few beside the numbers of a large table.
 pub(crate) const BLOCK: usize = 1 << 23;
+/// Below so many bytes waking other threads costs more than they save.
+const SMALL: usize = 1 << 16;
 /// Parts of a block for each thread, so that none waits long for the last.
 const PARTS_PER_THREAD: usize = 2;
 
@@ -110,9 +112,12 @@ impl PartRows {
 
 /// Reads a block of whole lines.
 pub(crate) fn read<'b>(block: &'b [u8], layout: &Layout<'_>) -> Vec<Part<'b>> {
+    let part = |bytes| Part { bytes, rows: rows(bytes, layout) };
+    if block.len() < SMALL {
+        return vec![part(block)];
+    }
     let n_parts = PARTS_PER_THREAD * rayon::current_num_threads();
-    let parts = cut(block, block.len() / n_parts + 1);
-    parts.into_par_iter().map(|bytes| Part { bytes, rows: rows(bytes, layout) }).collect()
+    cut(block, block.len() / n_parts + 1).into_par_iter().map(part).collect()
 }
 
 /// Cuts a text after lines, at or after every so many bytes.

@@ -199,7 +199,8 @@ struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// Bytes up to a line's end, without quotation marks; all of them where the text ends before.
     fn take(&mut self, n_bytes: usize) -> io::Result<Option<Vec<u8>>> {
-        let mut bytes = Vec::with_capacity(n_bytes);
+        // It grows with what is there: most tables are small.
+        let mut bytes = Vec::new();
         self.reader.by_ref().take(n_bytes as u64).read_to_end(&mut bytes)?;
         if std::mem::take(&mut self.skip_line_feed) && bytes.first() == Some(&b'\n') {
             bytes.remove(0);
