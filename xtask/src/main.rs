@@ -55,7 +55,11 @@ enum Command {
     /// Check that every link of the documentation leads somewhere
     Docs,
     /// Build the documentation as a site with search and both API references: target/site
-    Site,
+    Site {
+        /// The pages alone, without the API references, which take minutes to make
+        #[arg(long)]
+        pages_only: bool,
+    },
     /// Copy the tables of results/ into docs/accuracy.md and its appendix
     DocsTables {
         /// Change nothing; fail if they differ
@@ -93,7 +97,8 @@ fn main() -> anyhow::Result<()> {
         Command::Layers => layers::check().and_then(|()| tuples::check()),
         Command::Windows => windows::check(),
         Command::Docs => docs::check(),
-        Command::Site => site::build_alone(),
+        Command::Site { pages_only: true } => site::build_pages(),
+        Command::Site { pages_only: false } => site::build_alone(),
         Command::DocsTables { check } => docs_tables::run(check),
         Command::Gallery { data } => gallery::make(&data),
         Command::Release => release::run_dry(),

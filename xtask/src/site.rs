@@ -32,6 +32,14 @@ pub(crate) fn build_alone() -> anyhow::Result<()> {
     build()
 }
 
+/// Builds the pages of the site; their links to the API references are not checked.
+pub(crate) fn build_pages() -> anyhow::Result<()> {
+    run("the program", &mut cargo(&["build", "-p", "driftgraph-cli"]))?;
+    book()?;
+    tell(html_links::check(&root().join(SITE), &GENERATED)?);
+    Ok(())
+}
+
 /// The API reference of the libraries; what the programs say is tested in snapshots.
 pub(crate) fn document_rust() -> anyhow::Result<()> {
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
@@ -41,15 +49,24 @@ pub(crate) fn document_rust() -> anyhow::Result<()> {
 
 /// Builds the site from a program, an API reference and a Python package that are there already.
 pub(crate) fn build() -> anyhow::Result<()> {
-    let (source, site) = (root().join(SOURCE), root().join(SITE));
-    gather(&source)?;
-    let mut book = Command::new(mdbook()?);
-    run("the book", book.current_dir(root()).arg("build"))?;
+    let site = root().join(SITE);
+    book()?;
     copy_folder(&root().join("target/doc"), &site.join("rust"))?;
     python::write_reference(&site.join("python-api"))?;
-    let n_links = html_links::check(&site)?;
-    say(&format!("site: ok, {n_links} links; open {}", site.join("index.html").display()));
+    tell(html_links::check(&site, &[])?);
     Ok(())
+}
+
+/// Renders the pages; what was in the site before goes.
+fn book() -> anyhow::Result<()> {
+    gather(&root().join(SOURCE))?;
+    let mut book = Command::new(mdbook()?);
+    run("the book", book.current_dir(root()).arg("build"))
+}
+
+fn tell(n_links: usize) {
+    let index = root().join(SITE).join("index.html");
+    say(&format!("site: ok, {n_links} links; open {}", index.display()));
 }
 
 /// Copies every page of the list of chapters and everything that pages link to, and writes what is made.

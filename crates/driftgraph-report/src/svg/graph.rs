@@ -285,7 +285,8 @@ fn drawn_edges(
         standing,
         listed: None,
     };
-    let missed = (0..n * n).filter(|&idx| !selected[idx] && is_true(idx) == Some(true));
+    let is_known = |idx: usize| edges.truth.is_some_and(|truth| truth[idx]);
+    let missed = (0..n * n).filter(|&idx| !selected[idx] && is_known(idx));
     let missed = missed.map(|idx| drawn(idx, Standing::Missed));
     let found = ranked.into_iter().rev();
     Ok(missed.chain(found.map(|idx| drawn(idx, Standing::of_selected(is_true(idx))))).collect())
