@@ -72,7 +72,12 @@ fn page(method: &Value) -> anyhow::Result<String> {
         page.push_str("\nIt has no settings.\n");
         return Ok(page);
     }
-    page.push_str("\n## Settings\n\nEach is a flag (`--tau-max 3`), a line of a settings file (`tau_max = 3`) and a keyword in Python.\n\n");
+    let name = word(&settings[0], "name")?;
+    let flag = name.replace('_', "-");
+    let _ = writeln!(
+        page,
+        "\n## Settings\n\nEach is a flag (such as `--{flag}`), a line of a settings file (`{name} = ...`) and a keyword in Python.\n"
+    );
     page.push_str("| setting | default | range | what it does |\n| --- | --- | --- | --- |\n");
     for setting in settings {
         let (name, default) = (word(setting, "name")?, cell(setting, "default")?);

@@ -1,6 +1,5 @@
 //! `example`: real measurements that come with the program.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
