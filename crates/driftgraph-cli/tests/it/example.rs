@@ -17,7 +17,7 @@ fn hare_and_lynx_are_written_and_can_be_checked() {
     assert!(understood.contains("1 series of 91 rows, 2 variables"), "{understood}");
     // The truth names the columns of the data.
     let scored = sandbox.stdout("score pelts/truth.csv --truth pelts/truth.csv --json");
-    assert!(scored.contains("\"true_edges\": 4"), "{scored}");
+    assert!(scored.contains("\"n_edges\": 4"), "{scored}");
 }
 
 #[test]
