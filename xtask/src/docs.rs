@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 
 use crate::shell::{files_below, root, say};
+use crate::site::GENERATED;
 
 /// Folders of pages, beside the pages in the root.
 const FOLDERS: [&str; 2] = ["docs", "paper"];
@@ -63,6 +64,10 @@ fn problem(page: &Path, target: &str) -> anyhow::Result<Option<String>> {
         "" => page.to_owned(),
         file => page.parent().unwrap_or(page).join(file),
     };
+    if GENERATED.iter().any(|folder| file.starts_with(&format!("../{folder}/"))) {
+        // There only in the site, which checks its own links.
+        return Ok(None);
+    }
     if !path.exists() {
         return Ok(Some(format!("there is no `{file}`")));
     }
@@ -75,7 +80,7 @@ fn problem(page: &Path, target: &str) -> anyhow::Result<Option<String>> {
 }
 
 /// Targets of the links and images outside code, with their lines; addresses elsewhere are left out.
-fn links(text: &str) -> Vec<(usize, String)> {
+pub(crate) fn links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (line, content) in prose(text) {
         // Every second piece between backquotes is code.

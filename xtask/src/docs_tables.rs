@@ -9,8 +9,13 @@ use anyhow::{Context, bail, ensure};
 use crate::shell::{root, say};
 
 /// The pages with tables; other markers than those of results belong to other commands.
-const PAGES: [&str; 4] =
-    ["docs/accuracy.md", "docs/other-methods.md", "docs/speed.md", "README.md"];
+const PAGES: [&str; 5] = [
+    "docs/accuracy.md",
+    "docs/accuracy-tables.md",
+    "docs/other-methods.md",
+    "docs/speed.md",
+    "README.md",
+];
 /// The folder of results, one folder per experiment.
 const RESULTS: &str = "results";
 
@@ -100,6 +105,14 @@ fn rendered(
     Ok((out, seen))
 }
 
+/// A page with other content between the markers of one name; none where the page lacks them.
+pub(crate) fn between_markers(page: &str, name: &str, content: &str) -> Option<String> {
+    let (begin, end) = (format!("<!-- {name}:begin -->\n"), format!("<!-- {name}:end -->"));
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}{}\n{end}{after}", content.trim_end()))
+}
+
 /// The first line in which two texts differ, and what each has there.
 fn first_difference(page: &str, wanted: &str) -> Option<(usize, String, String)> {
     if page == wanted {
@@ -150,6 +163,13 @@ mod tests {
         let page_changed = page.replace("0.781", "0.799");
         let again = page_of(&page_changed, &tables("0.781"));
         assert!(first_difference(&page_changed, &again).is_some());
+    }
+
+    #[test]
+    fn one_place_is_filled_and_others_stay() {
+        let page = between_markers(PAGE_TEXT, "netsim", "new\n").unwrap();
+        assert_eq!(page, PAGE_TEXT.replace("made elsewhere", "new"));
+        assert_eq!(between_markers(PAGE_TEXT, "dream3", "new"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The Python package: built and installed as users do, then its tests, types, examples and notebooks.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
@@ -60,11 +60,31 @@ fn install_requirements() -> anyhow::Result<()> {
     fs::write(&stamp, wanted).context("cannot keep the list of what is installed")
 }
 
+/// Installs the package as the checks have it.
+pub(crate) fn install_for_documentation() -> anyhow::Result<()> {
+    install_requirements()?;
+    run("installing the Python package", &mut install("dev"))
+}
+
+/// Writes the reference of the installed package, made from stubs and docstrings, into a folder.
+pub(crate) fn write_reference(folder: &Path) -> anyhow::Result<()> {
+    let mut document = python(&["-m", "pdoc", "--docformat", "markdown", "driftgraph"]);
+    run("Python reference", document.arg("--output-directory").arg(folder))
+}
+
 /// The interpreter of the environment, with the package installed as users have it.
 pub(crate) fn release_environment() -> anyhow::Result<PathBuf> {
     install_requirements()?;
     run("installing the Python package", &mut install("release"))?;
     Ok(environment().join("bin/python"))
+}
+
+/// A program of the environment, started in the root folder.
+pub(crate) fn tool(name: &str) -> anyhow::Result<Command> {
+    install_requirements()?;
+    let mut command = Command::new(environment().join("bin").join(name));
+    command.current_dir(root());
+    Ok(command)
 }
 
 /// `pip install .`; with the profile of the tests, most of it is compiled already.

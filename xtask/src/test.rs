@@ -1,7 +1,10 @@
 //! Every check there is, in the order in which they are likely to fail.
 
 use crate::shell::{cargo, root, run, say};
-use crate::{browser, docs, docs_tables, equations, layers, licences, python, slurm, tuples};
+use crate::{
+    browser, docs, docs_tables, equations, layers, licences, python, release, site, slurm, tuples,
+    windows,
+};
 
 /// Runs all checks; the first that fails ends the run.
 pub(crate) fn run_checks() -> anyhow::Result<()> {
@@ -13,18 +16,17 @@ pub(crate) fn run_checks() -> anyhow::Result<()> {
     equations::check()?;
     docs_tables::run(true)?;
     docs::check()?;
+    release::check()?;
     run("lints", &mut cargo(&lints))?;
     tell_benchmark_data();
     let mut tests = cargo(&["test", "--workspace", "--all-features"]);
     slurm::add_to(&mut tests);
     run("tests", &mut tests)?;
     browser::check()?;
-    // Of the libraries: what the programs say is tested in snapshots.
-    let programs = ["--exclude", "driftgraph-cli", "--exclude", "xtask"];
-    let mut documentation = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
-    documentation.args(programs);
-    run("documentation", documentation.env("RUSTDOCFLAGS", "-D warnings"))?;
+    site::document_rust()?;
     python::check()?;
+    site::build()?;
+    windows::check()?;
     licences::check()?;
     say("all checks passed");
     Ok(())

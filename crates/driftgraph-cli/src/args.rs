@@ -29,7 +29,7 @@ use crate::model_args::{
 #[derive(Debug, Parser)]
 #[command(
     name = "driftgraph",
-    version,
+    version = env!("DRIFTGRAPH_VERSION"),
     max_term_width = 100,
     after_help = "\
 Start with:
@@ -55,6 +55,7 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     Score(ScoreArgs),
     Generate(GenerateArgs),
+    Example(ExampleArgs),
     Baseline(BaselineArgs),
     Methods(MethodsArgs),
     Compare(CompareArgs),
@@ -216,6 +217,33 @@ pub(crate) struct GenerateArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Write real measurements that come with the program, with what is known of their causes
+///
+/// Writes DIR/data.csv and DIR/truth.csv.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  driftgraph example hare-lynx --out hare-lynx
+  driftgraph fit hare-lynx/data.csv --truth hare-lynx/truth.csv --out hare-lynx/run")]
+pub(crate) struct ExampleArgs {
+    /// The data set
+    #[arg(value_name = "NAME", value_enum)]
+    pub(crate) name: ExampleName,
+    /// Folder to write to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Replace other files of these names
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// The built-in data sets.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExampleName {
+    /// Hares and lynx: 91 yearly counts of pelts, 1845 to 1935
+    HareLynx,
 }
 
 /// Score edges by a simple method, for comparison

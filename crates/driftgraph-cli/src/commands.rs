@@ -4,6 +4,7 @@ mod baseline;
 mod check;
 mod compare;
 mod demo;
+mod example;
 pub(crate) mod experiment;
 mod fit;
 mod forecast;
@@ -40,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Report(args) => report::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Example(args) => example::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Compare(args) => compare::run(&args),

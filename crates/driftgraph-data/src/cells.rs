@@ -150,6 +150,15 @@ impl<'a> CellRows<'a> {
         Ok(Some(CellRow::Grid(joined)))
     }
 
+    /// The text whose lines may be read in blocks, where the rows are those of a text as they stand.
+    pub(crate) fn as_text(&mut self) -> Option<&mut Table<'a>> {
+        match &mut self.rows {
+            // Dates in parts are joined row by row.
+            RowSource::Text(table) if self.parts.is_none() => Some(table),
+            _ => None,
+        }
+    }
+
     /// The separator of a file of text whose first row was read.
     pub(crate) fn separator(&self) -> Option<u8> {
         match &self.rows {

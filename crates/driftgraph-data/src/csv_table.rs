@@ -73,6 +73,29 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The next whole lines as bytes, where they can be read apart from the rest.
+    pub(crate) fn take_lines(&mut self, n_bytes: usize) -> Result<Option<Vec<u8>>, DataError> {
+        let taken = self.records.take_lines(n_bytes);
+        taken.map_err(|error| read_error(self.path, self.max_bytes, &error))
+    }
+
+    /// Lines read so far.
+    pub(crate) fn n_lines(&self) -> u64 {
+        self.records.n_lines()
+    }
+
+    /// Counts lines that were read elsewhere.
+    pub(crate) fn count_lines(&mut self, n_lines: u64) {
+        self.records.count_lines(n_lines);
+    }
+
+    /// The rows of lines that were taken from this table, or from one like it, after so many others.
+    pub(crate) fn rows_of(&self, lines: &[u8], n_before: u64) -> Self {
+        let reader: Box<dyn Read> = Box::new(io::Cursor::new(lines.to_vec()));
+        let records = Records::after(BufReader::new(reader), self.separator(), n_before);
+        Self { path: self.path, max_bytes: self.max_bytes, records }
+    }
+
     fn row_error(&self, error: RecordError) -> DataError {
         let row = || self.place().row(self.records.line());
         match error {

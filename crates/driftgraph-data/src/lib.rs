@@ -10,6 +10,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod assemble;
+mod blocks;
 mod cells;
 pub mod clock;
 mod csv_table;

@@ -52,6 +52,11 @@ impl NumberStyle {
         Self { decimal: options.decimal, missing, missing_numbers }
     }
 
+    /// Whether a plain number means itself: it has no commas, and no number means "not measured".
+    pub(crate) fn is_plain(&self) -> bool {
+        self.decimal != Some(DecimalMark::Comma) && self.missing_numbers.is_empty()
+    }
+
     /// One cell's number, `NaN` where missing.
     pub(crate) fn parse(&self, text: &str) -> Result<f64, Problem> {
         let number = match (self.decimal, parse_number(text)) {

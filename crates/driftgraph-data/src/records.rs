@@ -1,6 +1,6 @@
 //! Rows of separated text, cell by cell, with the line of the file that each one starts on.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 /// Why the next row could not be read.
 #[derive(Debug)]
@@ -35,8 +35,32 @@ pub(crate) struct Records<R> {
 
 impl<R: BufRead> Records<R> {
     pub(crate) fn new(reader: R, separator: Option<u8>) -> Self {
-        let lines = Lines { reader, n_read: 0, skip_line_feed: false };
+        Self::after(reader, separator, 0)
+    }
+
+    /// The rows of a part of a text that comes after so many lines.
+    pub(crate) fn after(reader: R, separator: Option<u8>, n_lines: u64) -> Self {
+        let reader = GivenBack { reader, bytes: Vec::new(), n_taken: 0 };
+        let lines = Lines { reader, n_read: n_lines, skip_line_feed: false };
         Self { lines, separator, first_line: 0, text: String::new(), cells: Vec::new() }
+    }
+
+    /// Lines read so far, blank ones included.
+    pub(crate) fn n_lines(&self) -> u64 {
+        self.lines.n_read
+    }
+
+    /// The next lines, about so many bytes, to be read elsewhere: whole ones, without quotation marks.
+    ///
+    /// None where there are no such lines: what is left has to be read row by row. Whoever reads them says how
+    /// many they were ([`Self::count_lines`]).
+    pub(crate) fn take_lines(&mut self, n_bytes: usize) -> io::Result<Option<Vec<u8>>> {
+        if self.separator.is_none() { Ok(None) } else { self.lines.take(n_bytes) }
+    }
+
+    /// Counts lines that were read elsewhere.
+    pub(crate) fn count_lines(&mut self, n_lines: u64) {
+        self.lines.n_read += n_lines;
     }
 
     /// Reads the next row; `false` at the end of the text.
@@ -166,13 +190,35 @@ impl<R: BufRead> Records<R> {
 
 /// The lines of a text, whatever ends them.
 struct Lines<R> {
-    reader: R,
+    reader: GivenBack<R>,
     n_read: u64,
     /// The last line ended with CR: an LF right after it belongs to the same end.
     skip_line_feed: bool,
 }
 
 impl<R: BufRead> Lines<R> {
+    /// Bytes up to a line's end, without quotation marks; all of them where the text ends before.
+    fn take(&mut self, n_bytes: usize) -> io::Result<Option<Vec<u8>>> {
+        // It grows with what is there: most tables are small.
+        let mut bytes = Vec::new();
+        self.reader.by_ref().take(n_bytes as u64).read_to_end(&mut bytes)?;
+        if std::mem::take(&mut self.skip_line_feed) && bytes.first() == Some(&b'\n') {
+            bytes.remove(0);
+        }
+        let is_rest = bytes.len() + 1 < n_bytes;
+        let end = if is_rest {
+            bytes.len()
+        } else {
+            bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |position| position + 1)
+        };
+        if end == 0 || bytes.contains(&b'"') {
+            self.reader.give_back(bytes);
+            return Ok(None);
+        }
+        self.reader.give_back(bytes.split_off(end));
+        Ok(Some(bytes))
+    }
+
     /// Appends the next line without its end; `false` at the end of the text.
     fn append(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         let mut found_any = false;
@@ -203,6 +249,48 @@ impl<R: BufRead> Lines<R> {
             self.n_read += 1;
             return Ok(true);
         }
+    }
+}
+
+/// A reader that takes back what was read too far.
+struct GivenBack<R> {
+    reader: R,
+    bytes: Vec<u8>,
+    n_taken: usize,
+}
+
+impl<R> GivenBack<R> {
+    /// Puts bytes before everything that is to come.
+    fn give_back(&mut self, mut bytes: Vec<u8>) {
+        bytes.extend_from_slice(&self.bytes[self.n_taken..]);
+        (self.bytes, self.n_taken) = (bytes, 0);
+    }
+}
+
+impl<R: BufRead> BufRead for GivenBack<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match &self.bytes[self.n_taken..] {
+            [] => self.reader.fill_buf(),
+            _ => Ok(&self.bytes[self.n_taken..]),
+        }
+    }
+
+    fn consume(&mut self, n_bytes: usize) {
+        if self.n_taken < self.bytes.len() {
+            self.n_taken += n_bytes;
+        } else {
+            self.reader.consume(n_bytes);
+        }
+    }
+}
+
+impl<R: BufRead> Read for GivenBack<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let n_bytes = ready.len().min(buffer.len());
+        buffer[..n_bytes].copy_from_slice(&ready[..n_bytes]);
+        self.consume(n_bytes);
+        Ok(n_bytes)
     }
 }
 
@@ -273,6 +361,30 @@ mod tests {
         for capacity in [1, 5, 100] {
             let expected = [row(1, "a, b/say \"x\""), row(2, "two\nlines/1"), row(4, "last/2")];
             assert_eq!(rows(text, capacity), expected);
+        }
+    }
+
+    #[test]
+    fn lines_taken_in_blocks_and_rows_read_after_them_are_all_rows() {
+        let text = "a,b\r\n1,2\r\n\r\n3,4\n5,6\n7,\"8\"\n9,10";
+        let expected = rows(text.as_bytes(), 100);
+        for n_bytes in 1..40 {
+            let reader = io::BufReader::with_capacity(3, text.as_bytes());
+            let mut records = Records::new(reader, None);
+            assert!(records.advance().unwrap());
+            let mut found = vec![(1, vec!["a".to_owned(), "b".to_owned()])];
+            while let Some(block) = records.take_lines(n_bytes).unwrap() {
+                assert!(!block.contains(&b'"'));
+                let mut part = Records::after(&block[..], Some(b','), records.n_lines());
+                while part.advance().unwrap() {
+                    found.push((part.line(), part.trimmed_cells().map(str::to_owned).collect()));
+                }
+                records.count_lines(part.n_lines() - records.n_lines());
+            }
+            while records.advance().unwrap() {
+                found.push((records.line(), records.trimmed_cells().map(str::to_owned).collect()));
+            }
+            assert_eq!(found, expected, "{n_bytes}");
         }
     }
 

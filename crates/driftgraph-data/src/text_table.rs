@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use crate::blocks::{self, Layout};
 use crate::cells::{CellRow, CellRows, NAMELESS_FIRST};
+use crate::csv_table::Table;
 use crate::error::{Collector, DataErrors, Place};
 use crate::formats::TextSource;
 use crate::numbers::NumberStyle;
@@ -78,18 +80,23 @@ impl TextReader<'_> {
         if found != expected {
             return Err((None, Problem::Ragged { expected, found }));
         }
+        let text = |column: Option<usize>| column.map_or("", |column| row.cell(column).trim());
+        self.push_texts(text(self.series), text(self.time), row.line())
+    }
+
+    /// Reads time and series as they are written in a row, where there are columns for them.
+    fn push_texts(&mut self, name: &str, time: &str, line: u64) -> Result<(), RowProblem> {
         if let Some(series) = self.series {
-            let name = row.cell(series).trim();
             if self.numbers.is_missing(name) {
                 return Err((Some(series), Problem::EmptyCell { text: name.to_owned() }));
             }
             self.keys.series.push(name);
         }
-        if let Some(time) = self.time {
-            let pushed = self.keys.times.push(row.cell(time).trim(), &self.numbers);
-            pushed.map_err(|problem| (Some(time), problem))?;
+        if let Some(column) = self.time {
+            let pushed = self.keys.times.push(time, &self.numbers);
+            pushed.map_err(|problem| (Some(column), problem))?;
         }
-        self.keys.lines.push(u32::try_from(row.line()).unwrap_or(u32::MAX));
+        self.keys.lines.push(u32::try_from(line).unwrap_or(u32::MAX));
         Ok(())
     }
 
@@ -104,13 +111,15 @@ impl TextReader<'_> {
         options: &ReadOptions,
     ) -> Result<Rows, DataErrors> {
         let mut values = Vec::new();
-        read_rows(table, self.columns, |row| {
-            self.push_keys(row)?;
-            for &column in variables {
-                values.push(self.number(row, column)?);
-            }
-            Ok(())
-        })?;
+        let mut found = Found::new(table.path, self.columns);
+        if let Some(text) = table.as_text() {
+            self.read_blocks(text, variables, &mut values, &mut found)?;
+        }
+        while let Some(row) = table.next_row()? {
+            let read = self.push_wide(&row, variables, &mut values);
+            found.row(row.line(), read)?;
+        }
+        found.finish()?;
         let series = self.series.map(|_| std::mem::take(&mut self.keys.series));
         let n_rows = self.keys.lines.len();
         let times = self.times(table, options, || even_times(n_rows, &[series.as_ref()]))?;
@@ -126,6 +135,60 @@ impl TextReader<'_> {
         })
     }
 
+    fn push_wide(
+        &mut self,
+        row: &CellRow<'_>,
+        variables: &[usize],
+        values: &mut Vec<f64>,
+    ) -> Result<(), RowProblem> {
+        self.push_keys(row)?;
+        for &column in variables {
+            values.push(self.number(row, column)?);
+        }
+        Ok(())
+    }
+
+    /// Reads rows with all threads as long as they can be; the rest is to be read row by row.
+    fn read_blocks(
+        &mut self,
+        table: &mut Table<'_>,
+        variables: &[usize],
+        values: &mut Vec<f64>,
+        found: &mut Found<'_>,
+    ) -> Result<(), DataErrors> {
+        while let Some(block) = table.take_lines(blocks::BLOCK)? {
+            let numbers = self.numbers.clone();
+            let layout = Layout {
+                separator: table.separator().unwrap_or(b','),
+                n_columns: self.columns.len(),
+                series: self.series,
+                time: self.time,
+                variables,
+                numbers: &numbers,
+                is_plain: numbers.is_plain(),
+            };
+            for part in blocks::read(&block, &layout) {
+                let n_before = table.n_lines();
+                if let Some(rows) = part.rows {
+                    for row in rows.keys() {
+                        let line = n_before + row.n_before + 1;
+                        found.row(line, self.push_texts(row.series, row.time, line))?;
+                    }
+                    values.extend_from_slice(&rows.values);
+                    table.count_lines(rows.n_lines);
+                    continue;
+                }
+                let mut slowly = table.rows_of(part.bytes, n_before);
+                while let Some(row) = slowly.next_row()? {
+                    let read = self.push_wide(&CellRow::Text(row), variables, values);
+                    found.row(row.line(), read)?;
+                }
+                table.count_lines(slowly.n_lines() - n_before);
+            }
+        }
+        Ok(())
+    }
+
     fn read_long(
         &mut self,
         table: &mut CellRows<'_>,
@@ -134,7 +197,8 @@ impl TextReader<'_> {
     ) -> Result<LongRows, DataErrors> {
         let mut values = Vec::new();
         let mut variables = NameColumn::default();
-        read_rows(table, self.columns, |row| {
+        let mut found = Found::new(table.path, self.columns);
+        let mut read_row = |row: &CellRow<'_>| {
             self.push_keys(row)?;
             let name = row.cell(variable).trim();
             if name.is_empty() {
@@ -143,7 +207,11 @@ impl TextReader<'_> {
             variables.push(name);
             values.push(self.number(row, value)?);
             Ok(())
-        })?;
+        };
+        while let Some(row) = table.next_row()? {
+            found.row(row.line(), read_row(&row))?;
+        }
+        found.finish()?;
         let series = self.series.map(|_| std::mem::take(&mut self.keys.series));
         let n_rows = self.keys.lines.len();
         let times = self
@@ -178,24 +246,36 @@ impl TextReader<'_> {
     }
 }
 
-/// Calls `read_row` for each row and gathers what is wrong, so that all of it is reported at once.
-fn read_rows(
-    table: &mut CellRows<'_>,
-    columns: &[String],
-    mut read_row: impl FnMut(&CellRow<'_>) -> Result<(), RowProblem>,
-) -> Result<(), DataErrors> {
-    let mut collector = Collector::default();
-    let mut n_rows = 0_usize;
-    let path = table.path;
-    while let Some(row) = table.next_row()? {
-        n_rows += 1;
-        check_row_count(n_rows).map_err(|problem| Place::file(path).problem(problem))?;
-        if let Err((column, problem)) = read_row(&row) {
-            let mut place = Place::file(path).row(row.line());
-            place.column = column.map(|idx| columns[idx].clone());
-            collector.push(place.problem(problem))?;
-        }
+/// How many rows were read, and what is wrong with them, so that all of it is reported at once.
+struct Found<'a> {
+    path: &'a Path,
+    columns: &'a [String],
+    n_rows: usize,
+    collector: Collector,
+}
+
+impl<'a> Found<'a> {
+    fn new(path: &'a Path, columns: &'a [String]) -> Self {
+        Self { path, columns, n_rows: 0, collector: Collector::default() }
     }
-    collector.finish()?;
-    if n_rows == 0 { Err(Place::file(path).problem(Problem::NoRows).into()) } else { Ok(()) }
+
+    /// Counts a row and takes note of what is wrong with it.
+    fn row(&mut self, line: u64, read: Result<(), RowProblem>) -> Result<(), DataErrors> {
+        self.n_rows += 1;
+        check_row_count(self.n_rows).map_err(|problem| Place::file(self.path).problem(problem))?;
+        if let Err((column, problem)) = read {
+            let mut place = Place::file(self.path).row(line);
+            place.column = column.map(|idx| self.columns[idx].clone());
+            self.collector.push(place.problem(problem))?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), DataErrors> {
+        self.collector.finish()?;
+        if self.n_rows == 0 {
+            return Err(Place::file(self.path).problem(Problem::NoRows).into());
+        }
+        Ok(())
+    }
 }

@@ -122,6 +122,28 @@ fn the_truth_outlines_its_cells_and_sorts_the_arrows() {
 }
 
 #[test]
+fn known_edges_decide_where_nodes_stand_if_nothing_selected_joins_two() {
+    let names = short_names(4);
+    let ring = |idx: usize| (idx / 4 + 1) % 4 == idx % 4;
+    let truth: Vec<bool> = (0..16).map(ring).collect();
+    let mut scores = [0.1; 16];
+    scores[0] = 0.9;
+    let alone = LearnedEdges::probabilities(&names, &scores);
+    let compared = LearnedEdges { truth: Some(&truth), ..alone };
+    let places = |edges: &LearnedEdges| {
+        let picture = graph_svg(edges, &at_least(0.5)).unwrap();
+        let svg = Document::parse(&picture).unwrap();
+        let place = |node: &Node| node.attribute("transform").unwrap().to_owned();
+        of_class(&svg, "node").iter().map(place).collect::<Vec<_>>()
+    };
+    assert_ne!(places(&alone), places(&compared));
+    // A selected edge between two nodes is enough to decide.
+    scores[1] = 0.9;
+    let alone = LearnedEdges::probabilities(&names, &scores);
+    assert_eq!(places(&alone), places(&LearnedEdges { truth: Some(&truth), ..alone }));
+}
+
+#[test]
 fn a_self_loop_leaves_and_enters_its_own_node() {
     let names = short_names(3);
     let mut scores = [0.0; 9];

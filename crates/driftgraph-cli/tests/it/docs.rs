@@ -51,9 +51,9 @@ fn commands_are_read_from_code_as_a_shell_reads_them() {
     assert_eq!(commands(page), wanted);
 }
 
-/// Pages of the root, of `docs` and of `paper`.
+/// Pages of the root, of `docs` with its gallery, and of `paper`.
 fn pages(root: &Path) -> Vec<PathBuf> {
-    let folders = [root.to_owned(), root.join("docs"), root.join("paper")];
+    let folders = ["", "docs", "docs/gallery", "paper"].map(|folder| root.join(folder));
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     let mut pages: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));

@@ -16,6 +16,7 @@ fn the_first_page_lists_every_command() {
         "serve",
         "score",
         "generate",
+        "example",
         "baseline",
         "sweep",
         "experiment",

@@ -8,6 +8,7 @@ mod demo;
 mod docs;
 mod docs_outputs;
 mod errors;
+mod example;
 mod experiment;
 mod faults;
 mod fit;

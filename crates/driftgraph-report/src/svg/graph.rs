@@ -229,9 +229,7 @@ pub fn graph_svg(edges: &LearnedEdges, options: &GraphOptions) -> Result<String,
     edges.check()?;
     let drawn = drawn_edges(edges, options.selection)?;
     let caption = caption(edges, options, &drawn);
-    let selected = drawn.iter().filter(|edge| edge.standing != Standing::Missed);
-    let ends: Vec<_> = selected.map(|edge| (edge.source, edge.target)).collect();
-    let drawing = draw(edges.names, &node_positions(edges.names, &ends), &drawn);
+    let drawing = draw(edges.names, &node_positions(edges.names, &ends(&drawn)), &drawn);
     let legend = legend(edges, &drawn);
     let (top, legend_x) = (caption.height(), MARGIN + drawing.width + 14.0);
     let height = drawing.height.max(legend.height() + LOOP_ROOM);
@@ -242,6 +240,14 @@ pub fn graph_svg(edges: &LearnedEdges, options: &GraphOptions) -> Result<String,
     svg.push(Element::new("g").set("transform", &shift).with_all(drawing.content));
     svg.push(legend.draw(legend_x, top + LOOP_ROOM));
     Ok(svg.into_svg())
+}
+
+/// The edges that decide where nodes stand: the selected ones, or all where these join no two nodes.
+fn ends(drawn: &[DrawnEdge]) -> Vec<(usize, usize)> {
+    let joins = |edge: &&DrawnEdge| edge.standing != Standing::Missed && edge.source != edge.target;
+    let all = drawn.iter().find(joins).is_none();
+    let deciding = drawn.iter().filter(|edge| all || edge.standing != Standing::Missed);
+    deciding.map(|edge| (edge.source, edge.target)).collect()
 }
 
 /// Missed edges first, then the selected ones from weak to strong, so that strong ones lie on top.
@@ -282,7 +288,8 @@ fn drawn_edges(
         standing,
         listed: None,
     };
-    let missed = (0..n * n).filter(|&idx| !selected[idx] && is_true(idx) == Some(true));
+    let is_known = |idx: usize| edges.truth.is_some_and(|truth| truth[idx]);
+    let missed = (0..n * n).filter(|&idx| !selected[idx] && is_known(idx));
     let missed = missed.map(|idx| drawn(idx, Standing::Missed));
     let found = ranked.into_iter().rev();
     Ok(missed.chain(found.map(|idx| drawn(idx, Standing::of_selected(is_true(idx))))).collect())

@@ -9,6 +9,8 @@ use crate::html::{PAGE_STYLES, PICTURE_STYLES};
 pub(crate) const MARGIN: f64 = 16.0;
 
 const TITLE_FONT: f64 = 17.0;
+/// How much wider bold letters are than those that widths are estimated for.
+const BOLD: f64 = 1.1;
 const SUBTITLE_FONT: f64 = 12.0;
 /// Longer titles are shortened rather than letting them widen a small picture without end.
 const TITLE_LIMIT: f64 = 560.0;
@@ -30,7 +32,7 @@ impl Caption<'_> {
     }
 
     fn width(&self) -> f64 {
-        let title = text_width(&self.visible_title(), TITLE_FONT);
+        let title = BOLD * text_width(&self.visible_title(), TITLE_FONT);
         title.max(text_width(&self.subtitle, SUBTITLE_FONT)) + 2.0 * MARGIN
     }
 

@@ -1,0 +1,109 @@
+//! `cargo xtask release`: a dry run of every step of a release that can be tried without publishing.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use crate::python;
+use crate::shell::{cargo, root, run, say, succeeds};
+
+/// Crates that are not published: tools of the project, and what becomes the wheel.
+const PRIVATE: [&str; 3] = ["xtask", "driftgraph-fuzz", "driftgraph-py"];
+
+/// Where the version stands besides `Cargo.toml`, as text around it.
+const PLACES: [(&str, &str, &str); 6] = [
+    ("CITATION.cff", "\nversion: ", "\n"),
+    ("CHANGELOG.md", "\n## Unreleased: ", "\n"),
+    ("Dockerfile", "image.version=\"", "\""),
+    ("packaging/driftgraph.def", "image.version ", "\n"),
+    ("packaging/conda/meta.yaml", "version = \"", "\""),
+    ("fuzz/Cargo.toml", "\nversion = \"", "\""),
+];
+
+/// What a build from the source distribution cannot do without.
+const IN_SOURCES: [&str; 5] = [
+    "Cargo.lock",
+    "LICENSE-MIT",
+    "python/driftgraph/_native.pyi",
+    "crates/driftgraph-core/src/lib.rs",
+    "crates/driftgraph-report/assets/report.css",
+];
+
+/// Tries every step.
+pub(crate) fn run_dry() -> anyhow::Result<()> {
+    check()?;
+    let mut publish = cargo(&["publish", "--dry-run", "--workspace", "--no-verify", "--locked"]);
+    publish.args(["--allow-dirty", "--quiet"]);
+    for name in PRIVATE {
+        publish.args(["--exclude", name]);
+    }
+    run("packing the crates", &mut publish)?;
+    sources()?;
+    lint("actionlint", &[])?;
+    lint("hadolint", &["Dockerfile"])
+}
+
+/// Fails unless every place names the version of the workspace.
+pub(crate) fn check() -> anyhow::Result<()> {
+    let version = version()?;
+    for (file, before, after) in PLACES {
+        let found = stated(&read(file)?, before, after)
+            .with_context(|| format!("{file} names no version after `{}`", before.trim()))?;
+        ensure!(found == version, "{file} says version {found}, Cargo.toml {version}");
+    }
+    say(&format!("versions: ok, {version} in {} places", PLACES.len() + 1));
+    Ok(())
+}
+
+fn version() -> anyhow::Result<String> {
+    let manifest = read("Cargo.toml")?;
+    stated(&manifest, "[workspace.package]\nversion = \"", "\"")
+        .context("Cargo.toml has no version of the workspace")
+}
+
+fn read(file: &str) -> anyhow::Result<String> {
+    fs::read_to_string(root().join(file)).with_context(|| format!("cannot read {file}"))
+}
+
+/// What stands between two pieces of text, the first time they are met.
+fn stated(text: &str, before: &str, after: &str) -> Option<String> {
+    Some(text.split_once(before)?.1.split_once(after)?.0.to_owned())
+}
+
+/// The source distribution of the Python package, and what is in it.
+fn sources() -> anyhow::Result<()> {
+    let folder = root().join("target/release-files");
+    let mut build = python::tool("maturin")?;
+    build.args(["sdist", "--out"]).arg(&folder);
+    run("source distribution", &mut build)?;
+    let file = folder.join(format!("driftgraph-{}.tar.gz", version()?));
+    let listed = Command::new("tar").arg("-tzf").arg(&file).output().context("cannot start tar")?;
+    let names = String::from_utf8_lossy(&listed.stdout).into_owned();
+    for wanted in IN_SOURCES {
+        let there = names.lines().any(|name| name.ends_with(wanted));
+        ensure!(there, "{} lacks {wanted}", file.display());
+    }
+    Ok(())
+}
+
+/// Runs a linter where it is installed, else says that it is not.
+fn lint(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    if !succeeds(Command::new(program).arg("--version")) {
+        say(&format!("{program}: SKIPPED, it is not installed"));
+        return Ok(());
+    }
+    run(program, Command::new(program).current_dir(root()).args(arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_what_stands_between_its_words() {
+        let text = "name = \"a\"\nversion = \"1.2.3\"\nother = \"4\"\n";
+        assert_eq!(stated(text, "\nversion = \"", "\"").as_deref(), Some("1.2.3"));
+        assert_eq!(stated(text, "\nedition = \"", "\""), None);
+    }
+}
