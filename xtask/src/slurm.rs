@@ -68,7 +68,9 @@ fn unpack(folder: &Path) -> bool {
         succeeds(fetch.current_dir(&packages).arg("download").args(PACKAGES))
     };
     // Lists of packages may be old, or not there at all.
-    if !fetch() && !(succeeds(Command::new("apt-get").arg("update")) && fetch()) {
+    let update = || succeeds(Command::new("apt-get").arg("update"));
+    let fetched = fetch() || (update() && fetch());
+    if !fetched {
         return false;
     }
     let Ok(files) = files_below(&packages, "deb") else { return false };

@@ -101,7 +101,7 @@ pub(crate) fn simulate_settings(
         start,
         times: match every {
             Some(_) => even_times(from, horizon, every)?,
-            None => whole_times(run, from, even_times(from, horizon, None)?),
+            None => whole_times(run, from, &even_times(from, horizon, None)?),
         },
         step_size: step_size(run, paths)?,
         graph: graph_choice(paths),
@@ -111,7 +111,7 @@ pub(crate) fn simulate_settings(
 }
 
 /// Times after `from` that nobody asked for in so many digits: whole days where the data have dates by the day.
-pub(crate) fn whole_times(run: &Run, from: f64, times: Vec<f64>) -> Vec<f64> {
+pub(crate) fn whole_times(run: &Run, from: f64, times: &[f64]) -> Vec<f64> {
     let axis = &run.record.data.time;
     let mut whole: Vec<f64> = times.iter().map(|time| from + axis.whole(time - from)).collect();
     whole.dedup();

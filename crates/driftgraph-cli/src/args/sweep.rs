@@ -48,6 +48,7 @@ pub(crate) enum SweepCommand {
 ///
 ///   [read]                            # how all tables are read, as in `check --help`
 ///   time = "hours"
+#[expect(clippy::doc_link_with_quotes, reason = "the plan is TOML")]
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -51,7 +51,7 @@ fn forecast(args: &ForecastArgs, run: &Run) -> anyhow::Result<()> {
         let every = span_of(run, "--every", args.every.as_deref())?;
         match ForecastTimes::even(run.model()?.usual_span_in(series), horizon, every)? {
             ForecastTimes::After(times) if every.is_none() => {
-                ForecastTimes::After(whole_times(run, 0.0, times))
+                ForecastTimes::After(whole_times(run, 0.0, &times))
             }
             times => times,
         }

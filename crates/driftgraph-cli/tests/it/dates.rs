@@ -104,8 +104,9 @@ fn times_that_nobody_asked_for_are_whole_days() {
 
 #[test]
 fn the_unit_of_the_table_stands_at_the_axes() {
-    let rows: String =
-        (0..60).map(|row| format!("{row},{},{}\n", row * row % 7, row % 5)).collect();
+    let rows: Vec<String> =
+        (0..60).map(|row| format!("{row},{},{}", row * row % 7, row % 5)).collect();
+    let rows = rows.join("\n");
     let sandbox = Sandbox::with("tank.csv", format!("time (days),algae,rotifers\n{rows}"));
     sandbox.stdout("fit tank.csv --select none --steps 20 --ensemble 1 --out run");
     sandbox.stdout("forecast run --paths 5 --svg forecast.svg");

@@ -177,7 +177,7 @@ fn numbers_that_are_dates_are_numbers_where_the_user_says_so() {
     time 20200130 to 20200201, median gap 70 (unit as in the file)
     ");
     let times = ["1/30/2020 11:30 PM", "1/31/2020 12:30 AM", "1/31/2020 1:30 AM"];
-    let rows: String = times.iter().map(|time| format!("{time},{}\n", time.len() % 2)).collect();
+    let rows = times.map(|time| format!("{time},{}", time.len() % 2)).join("\n");
     assert_snapshot!(check("us.csv", format!("date,x\n{rows}"), ""), @r"
     exit 0
     time in column `date`, no series column
