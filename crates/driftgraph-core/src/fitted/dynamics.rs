@@ -51,7 +51,7 @@ pub(super) struct Dynamics {
 struct Gates {
     /// Under this member's q(G), with which its effects were learned.
     probabilities: Vec<f64>,
-    /// As reported: by the mean log-odds of all members.
+    /// As reported: what is believed, over all members.
     reported: Vec<f64>,
     /// Mean and deviation of linear effects given their edges; empty where there are none.
     effects: Vec<(f64, f64)>,
@@ -104,7 +104,7 @@ impl Dynamics {
     fn bridge(model: &FittedModel, part: &BridgePart, member: usize) -> Self {
         let (bridge, parameters) = (&part.model, &part.members[member].parameters);
         let n = bridge.n_variables();
-        let odds = model.log_odds();
+        let odds = model.believed_log_odds();
         let scaling = model.standardizer();
         let gates = |matrix: &crate::posterior::bridge::gated::GatedMatrix, rules, odds: &[f64]| {
             let logits = matrix.edge_logits.of(parameters);
