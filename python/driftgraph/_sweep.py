@@ -139,7 +139,8 @@ def _make_with_dask(native: _native.SweepFolder, client: Any, bar: Callable[[int
         # Not `wait_for_workers`: a cluster that adapts has no workers before there is work.
         client.submit(int, pure=False).result()
         # Once per data set, to every worker: one that joins later gets it from them.
-        tables = {data: client.scatter([native.table(data)], broadcast=True, hash=False)[0] for _, data, _, _ in pending}
+        wanted = sorted({data for _, data, _, _ in pending})
+        tables = {data: client.scatter([native.table(data)], broadcast=True, hash=False)[0] for data in wanted}
         futures = {}
         for idx, data, name, task in pending:
             key = f"driftgraph-{name}-{attempt}"

@@ -84,6 +84,23 @@ def test_a_killed_worker_changes_nothing(data: Dataset, cluster: Any, client: An
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_cluster_without_workers_gets_some_and_each_data_set_is_sent_once(
+    data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = {"data": [data, data], "methods": ["ridge"], "bootstrap": 4}
+    serial = driftgraph.sweep(plan, folder=tmp_path / "serial", threads=1, progress=False)
+    sent: list[Any] = []
+    with distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as cluster:
+        cluster.adapt(minimum=0, maximum=1)
+        with distributed.Client(cluster) as client:
+            scatter = client.scatter
+            monkeypatch.setattr(client, "scatter", lambda *args, **named: sent.append(args) or scatter(*args, **named))
+            result = driftgraph.sweep(plan, client, folder=tmp_path / "dask", progress=False)
+    assert len(sent) == 2
+    assert content(result.merged) == content(serial.merged)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_bags_are_the_same_on_a_cluster_and_by_threads_and_go_into_files(
     data: Dataset, client: Any, tmp_path: Path
 ) -> None:

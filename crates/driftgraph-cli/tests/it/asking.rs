@@ -184,6 +184,53 @@ fn interventions_tell_what_changed_and_what_could_not() {
 }
 
 #[test]
+fn the_graph_of_a_threshold_is_that_of_the_probabilities_reported() {
+    // Products that a linear drift cannot have: edges rank far above what is believed of them.
+    let sandbox = Sandbox::new();
+    sandbox.stdout(
+        "generate lorenz96 --set variables=5 --series 5 --points 60 --span 0 6 --seed 1 --out lorenz",
+    );
+    sandbox.stdout("fit lorenz/data.csv --select none --out run");
+    let edges = sandbox.read("run/edges.csv");
+    let numbers = |line: &str| -> [f64; 2] {
+        let cells: Vec<&str> = line.split(',').collect();
+        [2, 3].map(|column| cells[column].parse().unwrap())
+    };
+    let differ = |line: &&str| {
+        let [probability, score] = numbers(line);
+        probability < 0.9 && score > 2.2
+    };
+    assert!(edges.lines().skip(1).filter(differ).count() > 1, "{edges}");
+    let reached = |source: &str| -> Vec<String> {
+        let mut reached = vec![source.to_owned()];
+        let mut next = 0;
+        while next < reached.len() {
+            let start = format!("{},", reached[next]);
+            for line in edges.lines().filter(|line| line.starts_with(&start)) {
+                let target = line.split(',').nth(1).unwrap().to_owned();
+                if numbers(line)[0] >= 0.9 && !reached.contains(&target) {
+                    reached.push(target);
+                }
+            }
+            next += 1;
+        }
+        reached.sort();
+        reached
+    };
+    for source in ["x1", "x2", "x3", "x4", "x5"] {
+        let mut command =
+            sandbox.command("intervene run --paths 20 --horizon 1 --json --threshold 0.9");
+        let output = command.args(["--do", &format!("{source} = 1.5")]).output().unwrap();
+        let effect: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let ranking = effect["ranking"].as_array().unwrap().iter();
+        let changed = ranking.filter(|row| row["changed"] == true);
+        let mut changed: Vec<&str> = changed.map(|row| row["variable"].as_str().unwrap()).collect();
+        changed.sort_unstable();
+        assert_eq!(changed, reached(source), "{edges}");
+    }
+}
+
+#[test]
 fn questions_that_make_no_sense_are_refused_with_a_reason() {
     let sandbox = sandbox();
     let refused = |line: &str, changes: &[&str], expected: &str| {
