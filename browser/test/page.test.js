@@ -102,6 +102,7 @@ test("a table that cannot be used is explained, and its columns can be changed",
   const advice = await page.locator("#understood-words").innerText();
   assert.match(advice, /“Time”/);
   assert.doesNotMatch(advice, /--|uploads/);
+  assert.ok(await page.locator("#even-steps").isVisible(), "what the advice names can be seen");
   await page.locator("#time-column").selectOption("when");
   await page.locator("#variables-table tbody tr").first().waitFor();
   assert.deepEqual(await page.locator("#variables-table tbody th").allTextContents(), [NASTY, "b"]);
@@ -288,7 +289,7 @@ test("warnings stand apart from notes, and every guess can be overruled on the p
   // Two rows of one time are a mistake, until the user says what they are.
   await open("twice.csv", Buffer.from("time,x\n0,1\n0,3\n1,2\n2,5\n"));
   assert.match(await page.locator("#understood-words").innerText(), /choose “Rows of one time”: mean/);
-  await page.locator("#reading-box summary").click();
+  // The fields that the advice names are open already.
   await page.locator("#duplicates").selectOption("mean");
   await page.locator("#variables-table tbody tr").first().waitFor();
   assert.match(await page.locator("#understood-words").innerText(), /1 series of 3 rows/);
@@ -312,6 +313,7 @@ test("years are not rounded, and runs of other variables are not compared with z
   await page.locator("#begin").click();
   await page.waitForURL("**/runs/pelts");
   await page.locator("#graph-svg").waitFor({ timeout: 40_000 });
+  assert.equal(await page.locator("#ahead-unit").innerText(), "years");
   await page.goto(`http://127.0.0.1:${port}/compare?a=dated&b=pelts`);
   const words = await page.locator("main").innerText();
   assert.match(words, /Only dated has/);

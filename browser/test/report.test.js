@@ -76,6 +76,28 @@ test("the threshold and the number of edges change what is drawn", async () => {
   await context.close();
 });
 
+test("a share of false edges stands in for the threshold, and says how many are expected", async () => {
+  // The other report is of too little data for a probable edge.
+  driftgraph("generate", "linear", "--set", "variables=5", "--set", "parents=2", "--series", "10", "--points", "200", "--out", "sure");
+  driftgraph("fit", "sure/data.csv", "--select", "none", "--ensemble", "1", "--out", "sure-run");
+  const { page, context } = await open();
+  await page.goto(`file://${join(folder, "sure-run/report.html")}`);
+  const count = () => page.locator("#graph-svg .edge:not(.missed)").count();
+  await page.locator("#loops").uncheck();
+  await page.locator("#most").fill("25");
+  await page.locator("#fdr").selectOption("0.5");
+  assert.ok(await page.locator("#threshold").isDisabled());
+  const many = await count();
+  const [shown, expected] = (await page.locator("#edge-count").innerText()).match(/[\d.]+/g).map(Number);
+  assert.equal(shown, many);
+  assert.ok(expected < 0.5 * shown, `${expected} of ${shown}`);
+  await page.locator("#fdr").selectOption("0.01");
+  assert.ok(await count() <= many);
+  await page.locator("#fdr").selectOption("");
+  assert.ok(!(await page.locator("#threshold").isDisabled()));
+  await context.close();
+});
+
 test("a variable is chosen with the mouse, the keyboard and by its name, and can be moved", async () => {
   const { page, context, problems } = await open();
   const third = page.locator('.node[data-node="2"]');

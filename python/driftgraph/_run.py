@@ -54,7 +54,12 @@ class ReadRun:
         last = int(self.loss_steps_[-1]) + 1 if len(log) else 0
         self.n_iter_ = int(members[0]["steps"]) if members else last
         self.ending_: str = run["ending"]
-        self.remarks_: list[str] = list(remarks)
+        # A folder that was only opened still knows why its graph is not to be believed as it stands.
+        doubts = [f"warning: not to be taken at its word: {doubt}" for doubt in run.get("doubts", [])]
+        self.remarks_: list[str] = list(remarks) or doubts
+        if stability := run.get("stability"):
+            shares = np.array(stability["shares"], dtype=float).reshape(len(names), len(names))
+            self.edge_stability_ = EdgeMatrix.of(shares, names)
         self._take_bags()
 
     def _take_bags(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._names import settings_alone
+
 #: Settings that go to the library under their own names.
 SETTINGS: tuple[str, ...] = (
     "preset",
@@ -42,6 +44,7 @@ SETTINGS: tuple[str, ...] = (
     "stability",
     "density",
     "instantaneous",
+    "levels",
     "instant_density",
     "drift",
     "neural_diffusion",
@@ -64,11 +67,12 @@ class ScotchSettings:
     ----------
     preset : str, default bridge
         Which posterior, and with what settings where nothing else is said. One of bridge, bridge-linear,
-        bridge-instantaneous, bridge-neural, simulated, paper, paper-lorenz, paper-glycolysis, paper-dream3,
-        paper-netsim.
+        bridge-instantaneous, bridge-all, bridge-polynomial, bridge-neural, simulated, paper, paper-lorenz,
+        paper-glycolysis, paper-dream3, paper-netsim.
     select : str, default auto
-        Bridge: choose instantaneous effects and neural drift on held-out series, or take what is said. Auto
-        or none.
+        Bridge: choose instantaneous effects and neural drift on held-out series and equations with products
+        of variables by the evidence (all: an older word for auto), take what is said, or take equations.
+        Auto, all, none or polynomial.
     ensemble : int, default 3
         Bridge: fits with different seeds whose log-odds are averaged. At least 1.
     seed : int, default 0
@@ -149,6 +153,9 @@ class ScotchSettings:
         target, common, or a table of kind with positive alpha and beta, or of kind fixed with a sparsity.
     instantaneous : bool, default false
         Bridge: let variables act on each other within a step. True or false.
+    levels : bool, default false
+        Bridge: learn instantaneous effects, and with them all others, from levels by chains instead of by
+        gradients: with a linear drift and gaussian innovations. True or false.
     instant_density : str | dict[str, Any], default common
         Bridge: prior of the instantaneous graph. One of per-source, per-target, common, or a table of kind
         with positive alpha and beta, or of kind fixed with a sparsity.
@@ -187,7 +194,17 @@ class ScotchSettings:
         Variables that are learned on a logarithmic scale, or ``"all"`` of them; their predictions stay
         positive.
     inputs : str | list[str] | None, default None
-        Variables that were set from outside: nothing in the table drives them.
+        Variables that were set from outside: they drive others, and nothing drives them.
+    input_hold : str, default "previous"
+        What inputs do between rows: ``"previous"``, they keep their values, or ``"linear"``.
+    interventions : Any, default None
+        What was done to other variables: a frame or file with ``series,variable,kind,value,from,to``; kinds
+        are ``knockout``, ``hold``, ``knockdown``, ``overexpress`` and ``shift``, and ``*`` stands for all
+        series.
+    sources : str | list[str] | None, default None
+        Variables that may drive others; all where not given.
+    targets : str | list[str] | None, default None
+        Variables that others may drive; all but inputs where not given.
     forbidden_edges : Any, default None
         Edges that do not exist: pairs ``(source, target)`` or texts ``"a -> b"``.
     required_edges : Any, default None
@@ -211,6 +228,7 @@ class ScotchSettings:
         A bar: ``'auto'`` where somebody sees it, True, False, or a function that gets a dictionary.
     """
 
+    @settings_alone
     def __init__(
         self,
         *,
@@ -250,6 +268,7 @@ class ScotchSettings:
         stability: int | None = None,
         density: str | dict[str, Any] | None = None,
         instantaneous: bool | None = None,
+        levels: bool | None = None,
         instant_density: str | dict[str, Any] | None = None,
         drift: str | None = None,
         neural_diffusion: bool | None = None,
@@ -266,6 +285,10 @@ class ScotchSettings:
         detrend: bool = False,
         log: str | list[str] | None = None,
         inputs: str | list[str] | None = None,
+        input_hold: str = "previous",
+        interventions: Any = None,
+        sources: str | list[str] | None = None,
+        targets: str | list[str] | None = None,
         forbidden_edges: Any = None,
         required_edges: Any = None,
         edge_prior: Any = None,
@@ -312,6 +335,7 @@ class ScotchSettings:
         self.stability = stability
         self.density = density
         self.instantaneous = instantaneous
+        self.levels = levels
         self.instant_density = instant_density
         self.drift = drift
         self.neural_diffusion = neural_diffusion
@@ -328,6 +352,10 @@ class ScotchSettings:
         self.detrend = detrend
         self.log = log
         self.inputs = inputs
+        self.input_hold = input_hold
+        self.interventions = interventions
+        self.sources = sources
+        self.targets = targets
         self.forbidden_edges = forbidden_edges
         self.required_edges = required_edges
         self.edge_prior = edge_prior

@@ -216,6 +216,8 @@ def _table(one: ArrayLike, idx: int) -> Floats:
     array = np.asarray(one)
     if array.dtype.kind not in "fiub":
         raise DataError(f"array number {idx + 1} does not hold numbers, found {array.dtype}")
+    if array.ndim == 0:
+        raise DataError("one column of numbers is no table: expected (time, variable) or (series, time, variable)")
     if array.ndim != 2:
         raise DataError(f"array number {idx + 1} must be (time, variable), found shape {array.shape}")
     return np.ascontiguousarray(array, dtype=np.float64)

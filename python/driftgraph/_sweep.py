@@ -41,7 +41,7 @@ class SweepResult:
         self._variables = variables
 
     def edges(self, data: str | None = None, fit: str | None = None) -> dict[str, EdgeMatrix]:
-        """Averaged matrices by name: ``score``, and ``probability``, ``share`` and ``spread`` where the method has them.
+        """Averaged matrices by name: ``score``, and ``probability``, ``share`` and ``deviation`` where the method has them.
 
         ``data`` and ``fit`` may be left out where there is one.
         """

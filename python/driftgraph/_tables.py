@@ -57,10 +57,10 @@ def numbers(column: NDArray[Any], name: str) -> Floats:
     return out
 
 
-def counted_times(column: NDArray[Any]) -> tuple[Floats, str, str | None]:
+def counted_times(column: NDArray[Any], name: str = "time") -> tuple[Floats, str, str | None]:
     """Times as numbers, their unit, and the instant of time 0 for dates."""
-    if column.dtype.kind == "O" and len(column):
-        dates = instants(column)
+    if column.dtype.kind in "OU" and len(column):
+        dates = _dates_of_text(column, name) if isinstance(column[0], str) else instants(column)
         column = column if dates is None else dates
     if column.dtype.kind == "M":
         if np.isnat(column).any():
@@ -70,10 +70,29 @@ def counted_times(column: NDArray[Any]) -> tuple[Floats, str, str | None]:
     if column.dtype.kind == "m":
         nanoseconds = column.astype("timedelta64[ns]").astype(np.int64)
         return np.ascontiguousarray(nanoseconds / 1e9), "seconds", None
-    times = numbers(column, "time")
+    times = numbers(column, name)
     if np.isnan(times).any():
         raise DataError(f"a time is missing in row {int(np.isnan(times).argmax())}")
     return times, "given", None
+
+
+def _dates_of_text(cells: NDArray[Any], name: str) -> NDArray[Any] | None:
+    """Text such as 2020-01-31, as a frame has it that was read without saying which column holds dates."""
+    try:
+        float(cells[0])
+    except ValueError:
+        pass
+    else:
+        return None
+    try:
+        return np.array([np.datetime64(cell.removesuffix("Z"), "ns") for cell in cells], dtype="datetime64[ns]")
+    except (AttributeError, TypeError, ValueError):
+        raise DataError(
+            f"`{name}` holds text such as {cells[0]!r}, which is no number and no date as 2020-01-31\n\n"
+            f"hint: make it dates first, `df[{name!r}] = pandas.to_datetime(df[{name!r}])`, or give the file itself, "
+            "whose dates are read in any usual form",
+            variable=name,
+        ) from None
 
 
 def instants(cells: Any) -> NDArray[Any] | None:
@@ -111,7 +130,9 @@ def from_columns(
     if time is None:
         raise DataError(
             f"no column has a name such as time, date or year; name the time column with `time=`; "
-            f"the columns are {_listed(frame.names)}"
+            f"the columns are {_listed(frame.names)}\n\n"
+            "hint: an index of numbers or dates is the time, too; where the header holds the times and each row a "
+            "variable, turn the frame (`df.T`) and make its index numbers or dates"
         )
     long = long or _long_columns(frame, time, series)
     if long is not None:
@@ -124,7 +145,7 @@ def from_columns(
     matrix = np.empty((frame.n_rows, len(chosen)))
     for position, name in enumerate(chosen):
         matrix[:, position] = numbers(frame.columns[name], name)
-    times, unit, origin = counted_times(frame.columns[time])
+    times, unit, origin = counted_times(frame.columns[time], time)
     labels = None if series is None else frame.columns[series]
     names, rows_of = groups(labels, frame.n_rows)
     parts = sorted_series(chosen, names, rows_of, times, matrix, duplicates)
@@ -157,7 +178,7 @@ def _from_long(
     which, cells = frame.columns[long[0]], numbers(frame.columns[long[1]], long[1])
     found, position = first_seen(which)
     chosen = list(variables) if variables is not None else found
-    times, unit, origin = counted_times(frame.columns[time])
+    times, unit, origin = counted_times(frame.columns[time], time)
     labels = None if series is None else frame.columns[series]
     names, rows_of = groups(labels, frame.n_rows)
     place = np.array([chosen.index(name) if name in chosen else -1 for name in found])[position]

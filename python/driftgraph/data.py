@@ -394,7 +394,7 @@ class Dataset:
         return f"<p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def summary(self) -> dict[str, Any]:
-        """What ``driftgraph check`` says: counts, ranges, gaps and warnings."""
+        """What ``driftgraph check`` says: counts, ranges, gaps, the pace at which variables change, and warnings."""
         return dict(json.loads(self._to_native().summary()))
 
     def select(self, series: Sequence[str] | Sequence[int]) -> Dataset:

@@ -19,6 +19,7 @@ import numpy as np
 from . import _native
 from ._edges import known_edges
 from ._folder import RunFolder
+from ._names import unknown_setting
 from ._optional import need
 from ._progress import reporter
 from ._run import BAGS
@@ -40,6 +41,10 @@ class Estimator(Fitted):
     detrend: bool
     log: str | list[str] | None
     inputs: str | list[str] | None
+    input_hold: str
+    interventions: Any
+    sources: str | list[str] | None
+    targets: str | list[str] | None
     n_bags: int | None
     threads: int | None
     time_budget: float | None
@@ -55,19 +60,26 @@ class Estimator(Fitted):
         """Settings of the fit in a run folder, as the estimator takes them."""
         raise NotImplementedError
 
-    def _edges_into(self, variables: list[str]) -> list[dict[str, Any]]:
-        """The edges that cannot be, because some variables were set from outside."""
-        inputs = [self.inputs] if isinstance(self.inputs, str) else list(self.inputs or [])
-        for name in inputs:
-            if name not in variables:
-                known = ", ".join(f"`{variable}`" for variable in variables)
-                raise SettingsError(f"`inputs` names `{name}`, but the variables are {known}")
-        return [
-            {"source": source, "target": target, "probability": 0.0}
-            for target in inputs
-            for source in variables
-            if source != target
-        ]
+    def _limits(self) -> dict[str, list[str]]:
+        """Which variables may drive and be driven, in the words of the library."""
+        given = {"sources": _names(self.sources), "targets": _names(self.targets)}
+        return {name: names for name, names in given.items() if names}
+
+    def _handled(self, data: _native.SeriesData, place: str) -> _native.SeriesData:
+        """The data with what was done to them; a frame of interventions is written into the folder ``place``."""
+        table = self.interventions
+        if table is None and not self.inputs:
+            return data
+        if table is not None and hasattr(table, "to_csv"):
+            file = Path(place) / "interventions.csv"
+            table.to_csv(file, index=False)
+            table = file
+        asked = {
+            "inputs": _names(self.inputs),
+            "input_hold": self.input_hold,
+            "interventions": table if table is None or table == "columns" else os.path.abspath(table),
+        }
+        return data.with_experiment(json.dumps(asked))
 
     def _preparation(self) -> dict[str, Any]:
         """What is taken out of the data before the fit, in the words of the library."""
@@ -96,7 +108,7 @@ class Estimator(Fitted):
         known = self._parameter_names()
         for name, value in params.items():
             if name not in known:
-                raise SettingsError(f"there is no setting `{name}`")
+                raise unknown_setting(name, known)
             setattr(self, name, value)
         return self
 
@@ -136,15 +148,22 @@ class Estimator(Fitted):
             raise SettingsError("`client` makes bags: say how many with `n_bags`")
         data = Dataset.from_any(X, times, series)
         asked = self._asked()
-        asked["edges"] = asked["edges"] + self._edges_into(data.variables)
         for text in self._doubts(data):
             warnings.warn(text, DataWarning, stacklevel=2)
         self._forget()
         folder = RunFolder()
+        with tempfile.TemporaryDirectory(prefix="driftgraph-done-") as place:
+            native = self._handled(data._to_native(), place)
+            self._learn_from(native, folder, asked)
+        if self.n_bags and self.ending_ != "interrupted":
+            self._fit_bags(data, asked, client)
+        return self
+
+    def _learn_from(self, data: _native.SeriesData, folder: RunFolder, asked: dict[str, Any]) -> None:
         self._learn(
             folder,
             lambda bar: _native.fit(
-                data._to_native(),
+                data,
                 str(folder.path),
                 json.dumps(asked),
                 threads=self.threads,
@@ -153,9 +172,6 @@ class Estimator(Fitted):
                 progress=bar,
             ),
         )
-        if self.n_bags and self.ending_ != "interrupted":
-            self._fit_bags(data, asked, client)
-        return self
 
     def _fit_bags(self, data: Dataset, asked: dict[str, Any], client: Any) -> None:
         """Fits bootstrap samples as shards of a sweep; their average goes into the run folder."""
@@ -164,7 +180,8 @@ class Estimator(Fitted):
         with tempfile.TemporaryDirectory(prefix="driftgraph-bags-") as place:
             request = json.dumps({**asked, "settings": settings})
             n_bags = operator.index(self.n_bags or 0)
-            native = _native.SweepFolder.plan_bags(request, data._to_native(), seed, n_bags, f"{place}/sweep")
+            handled = self._handled(data._to_native(), place)
+            native = _native.SweepFolder.plan_bags(request, handled, seed, n_bags, f"{place}/sweep")
             make_shards(native, client, self.threads, self.progress)
             group = json.loads(native.merge(f"{place}/merged", False))["groups"][0]
             shutil.copyfile(Path(place) / "merged" / group["edges_file"], self._folder.path / BAGS)
@@ -276,7 +293,9 @@ class Scotch(Estimator, ScotchSettings):
     ending_ : str
         ``finished``, ``interrupted`` or ``time-budget``.
     remarks_ : list of str
-        What was tried and chosen, and what to be careful about.
+        What was tried and chosen, and what to be careful about; of a folder that was opened, the latter alone.
+    edge_stability_ : EdgeMatrix
+        With ``stability``: share of the bootstrap samples whose fit keeps an edge.
     run_ : dict
         Everything in ``run.json``.
     """
@@ -298,6 +317,7 @@ class Scotch(Estimator, ScotchSettings):
             "preset": self.preset,
             "settings": settings,
             "edges": edges,
+            "limits": self._limits(),
             "preparation": self._preparation(),
         }
 
@@ -310,6 +330,11 @@ if Scotch.__doc__ is not None:
     # The settings are documented once, by the tables of the library.
     _settings = inspect.cleandoc(ScotchSettings.__doc__ or "").partition("\n\n")[2]
     Scotch.__doc__ = Scotch.__doc__.replace("    {settings}", textwrap.indent(_settings, "    "))
+
+
+def _names(given: str | list[str] | None) -> list[str]:
+    """One name or several, as a list."""
+    return [given] if isinstance(given, str) else [str(name) for name in given or []]
 
 
 def _asked_of(file: Path) -> dict[str, Any]:
@@ -326,6 +351,9 @@ def _asked_of(file: Path) -> dict[str, Any]:
     if asked["settings"].get("no_self_loops"):
         settings["self_loops"] = False
     settings.update(asked.get("preparation", {}))
+    settings.update(asked.get("limits", {}))
+    options = json.loads(file.read_text(encoding="utf-8"))["data"]["options"]
+    settings.update({name: options[name] for name in ("inputs", "input_hold", "interventions") if name in options})
     if asked["edges"]:
         edges = {(edge["source"], edge["target"]): edge["probability"] for edge in asked["edges"]}
         settings["edge_prior"] = edges

@@ -16,6 +16,7 @@ True
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import textwrap
@@ -26,7 +27,7 @@ import numpy as np
 
 from . import _native
 from ._edges import known_edges
-from .errors import SettingsError
+from ._names import unknown_setting
 from .estimator import Estimator
 
 # Name, description, presets and settings of every method.
@@ -39,6 +40,10 @@ _RUNNING: dict[str, Any] = {
     "detrend": False,
     "log": None,
     "inputs": None,
+    "input_hold": "previous",
+    "interventions": None,
+    "sources": None,
+    "targets": None,
     "forbidden_edges": None,
     "required_edges": None,
     "edge_prior": None,
@@ -64,7 +69,7 @@ class MethodEstimator(Estimator):
         for name, parameter in inspect.signature(type(self)).parameters.items():
             setattr(self, name, settings.pop(name, parameter.default))
         if settings:
-            raise SettingsError(f"`{self.method}` has no setting `{next(iter(settings))}`")
+            raise unknown_setting(next(iter(settings)), self._parameter_names(), self.method)
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -87,6 +92,7 @@ class MethodEstimator(Estimator):
             "preset": running["preset"],
             "settings": settings,
             "edges": edges,
+            "limits": self._limits(),
             "preparation": self._preparation(),
         }
 
@@ -97,7 +103,7 @@ class MethodEstimator(Estimator):
         asked = json.loads(file.read_text(encoding="utf-8"))["asked"]
         known = set(cls._parameter_names())
         settings = {name: value for name, value in asked["settings"].items() if name in known}
-        return {**settings, **asked.get("preparation", {})}
+        return {**settings, **asked.get("preparation", {}), **asked.get("limits", {})}
 
 
 def _estimator(name: str) -> type[MethodEstimator]:
@@ -136,4 +142,7 @@ def __getattr__(name: str) -> type[MethodEstimator]:
     for estimator in ESTIMATORS.values():
         if estimator.__name__.lower() == name.lower():
             return estimator
-    raise AttributeError(f"there is no method `{name}`; there are {', '.join(sorted(__all__[3:]))}")
+    titles = {title.lower(): title for title in __all__[3:]}
+    near = difflib.get_close_matches(name.lower(), titles, n=1, cutoff=0.7)
+    known = f"did you mean `{titles[near[0]]}`?" if near else f"there are {', '.join(sorted(titles.values()))}"
+    raise AttributeError(f"there is no method `{name}`; {known}")

@@ -17,6 +17,9 @@ from .data import Dataset
 from .errors import DataError, QuestionError
 from .results import Effect, Paths, SeriesBands
 
+# Deviations on either side of the mean within which a normal law has 90 % of its mass.
+NINETY_PERCENT = 1.6448536269514722
+
 if TYPE_CHECKING:
     import networkx
     import pandas
@@ -42,14 +45,187 @@ class Questions(ReadRun):
             return frame
         return frame[frame["probability"] >= threshold].reset_index(drop=True)  # type: ignore[no-any-return]
 
-    def links(self, threshold: float = 0.5) -> pandas.DataFrame:
-        """As :meth:`edges`, with every link that has no direction once."""
+    def links(self, threshold: float = 0.5, *, fdr: float | None = None) -> pandas.DataFrame:
+        """As :meth:`edges`, with every link that has no direction once.
+
+        ``fdr=0.1`` keeps as many as there can be with less than 10 % of them expected to be false, whatever the
+        threshold; edges of variables on themselves do not count and are kept where they are as probable as the least
+        probable of the others. ``frame.attrs["expected_false"]`` has the expected number of false ones.
+        """
         pd = need("pandas", "a table of edges")
         frame = pd.DataFrame(self._fitted().edges())
         keep = ~frame.pop("mirrored")
-        if "probability" in frame:
+        if fdr is not None:
+            kept = self._fitted().kept_at_rate(fdr)
+            keep &= kept["rows"]
+        elif "probability" in frame:
             keep &= frame["probability"] >= threshold
-        return frame[keep].reset_index(drop=True)  # type: ignore[no-any-return]
+        frame = frame[keep].reset_index(drop=True)
+        if "probability" in frame:
+            others = frame["source"] != frame["target"]
+            frame.attrs["expected_false"] = float((1.0 - frame["probability"][others]).sum())
+        return frame  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------------ regimes and conditions
+
+    def _regimes(self) -> dict[str, Any]:
+        self._fitted()
+        if "regimes" not in self.run_:
+            raise QuestionError("this run has one regime: fit `driftgraph.methods.Regimes` to look for more")
+        return dict(self.run_["regimes"])
+
+    def regime_times(self) -> pandas.DataFrame:
+        """Which regime when: ``series``, ``time``, ``regime`` and a probability of each."""
+        pd = need("pandas", "a table of regimes")
+        record, frames = self._regimes(), []
+        names = record["names"]
+        for one in record["series"]:
+            shares = np.reshape(one["probabilities"], (-1, len(names)))
+            frame = pd.DataFrame({"series": one["name"], "time": one["times"]})
+            frame["regime"] = np.array(names, dtype=object)[shares.argmax(axis=1)]
+            for name, column in zip(names, shares.T):
+                frame[f"probability {name}"] = column
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)  # type: ignore[no-any-return]
+
+    def regime_edges(self) -> pandas.DataFrame:
+        """Every edge of every regime or condition, with probability and effect."""
+        pd = need("pandas", "a table of edges")
+        record, variables = self._regimes(), self._fitted().variables
+        frame = pd.DataFrame(record["edges"])
+        frame["regime"] = [record["names"][at] for at in frame["regime"]]
+        for end in ("source", "target"):
+            frame[end] = [variables[at] for at in frame[end]]
+        return frame  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------------ effects over time
+
+    def _drifting(self) -> dict[str, Any]:
+        self._fitted()
+        if "drifting" not in self.run_:
+            raise QuestionError("effects of this run stay the same: fit `driftgraph.methods.Drifting` to let them move")
+        return dict(self.run_["drifting"])
+
+    def drifting_effects(self) -> pandas.DataFrame:
+        """Effects over time of the probable edges, ``low`` and ``high`` with a probability of 90 %."""
+        pd = need("pandas", "a table of effects")
+        record, variables = self._drifting(), self._fitted().variables
+        frames = []
+        for one in record["edges"]:
+            frame = pd.DataFrame({"time": record["times"]})
+            frame["source"], frame["target"] = variables[one["source"]], variables[one["target"]]
+            frame["effect"] = one["effects"]
+            reach = NINETY_PERCENT * np.asarray(one["deviations"])
+            frame["low"], frame["high"] = frame["effect"] - reach, frame["effect"] + reach
+            frames.append(frame)
+        columns = ["time", "source", "target", "effect", "low", "high"]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+
+    def drifting_edges(self) -> pandas.DataFrame:
+        """Which effects move in time, those that most probably do first."""
+        pd = need("pandas", "a table of edges")
+        record, variables = self._drifting(), self._fitted().variables
+        rows = [
+            {
+                "source": variables[one["source"]],
+                "target": variables[one["target"]],
+                "probability": one["probability"],
+                "probability_drifting": one["drifting"],
+                "effect_first": one["effects"][0],
+                "effect_last": one["effects"][-1],
+            }
+            for one in record["edges"]
+        ]
+        return pd.DataFrame(rows)
+
+    def differences(self) -> pandas.DataFrame:
+        """Which edges differ between every two regimes or conditions, the most probable first.
+
+        ``probability`` that the edge differs at all, that it is in the ``only_first`` or ``only_second`` alone, that
+        its ``sign_changes``; effects in both (0 where an edge is less likely than not), and their ``difference``
+        with its ``deviation``, given that there is one.
+        """
+        pd = need("pandas", "a table of differences")
+        record, variables = self._regimes(), self._fitted().variables
+        rows = [
+            {
+                "source": variables[one["source"]],
+                "target": variables[one["target"]],
+                "first": record["names"][one["regimes"][0]],
+                "second": record["names"][one["regimes"][1]],
+                "probability": one["probability"],
+                "only_first": one["first_alone"],
+                "only_second": one["second_alone"],
+                "sign_changes": one["turned"],
+                "effect_first": one["effects"][0],
+                "effect_second": one["effects"][1],
+                "difference": one["difference"],
+                "deviation": one["deviation"],
+            }
+            for one in record["differences"]
+        ]
+        return pd.DataFrame(rows)  # type: ignore[no-any-return]
+
+    def adequacy(self) -> pandas.DataFrame:
+        """What the model leaves unexplained and should not: shares of the variance of each variable's innovations.
+
+        ``products`` are explained by products of two states (the process is not linear), ``past`` by earlier rows
+        (delays, hidden states), ``time`` by the time within a series (seasons, regimes), ``others`` by other variables
+        of the same row (rows too far apart, or a common cause). ``clustering`` says how much more series differ than
+        independent steps would let them; 1 is as much. The larger these, the less the evidence counts.
+        """
+        pd = need("pandas", "a table of shares")
+        self._fitted()
+        found = self.run_.get("adequacy")
+        if found is None or not found["n_rows"]:
+            raise QuestionError(
+                f"`{self.run_['method']}` did not ask its innovations: there are too few rows, or it has none"
+            )
+        names = pd.Index(self.feature_names_in_, name="variable")
+        frame = pd.DataFrame(found["shares"], index=names)
+        return frame.assign(clustering=found["clustering"])  # type: ignore[no-any-return]
+
+    def equation_terms(self) -> pandas.DataFrame:
+        """The terms of all equations: ``target``, ``factors``, ``function`` (nothing for their product; ``sin`` and ``cos`` of
+        one or of the difference of two; ``hill`` and ``tanh`` with its ``numbers``), ``coefficient`` in the data's units with
+        its 90 % interval ``low`` to ``high``, and ``probability``."""
+        pd = need("pandas", "a table of terms")
+        rows = [{"target": one["target"], **term} for one in self._equations() for term in one["terms"]]
+        columns = ["target", "factors", "function", "numbers", "coefficient", "low", "high", "probability"]
+        return pd.DataFrame(rows, columns=columns)  # type: ignore[no-any-return]
+
+    @property
+    def equations_(self) -> dict[str, Any]:
+        """What each variable's rate of change is, by name: an expression of sympy where that is installed, else text."""
+        equations = self._equations()
+        try:
+            import sympy
+        except ImportError:
+            return {one["target"]: one["text"].split(" = ", 1)[1] for one in equations}
+
+        def product(term: dict[str, Any]) -> Any:
+            symbols = [sympy.Symbol(name) for name in term["factors"]]
+            if term["function"] is None:
+                return sympy.Mul(term["coefficient"], *symbols)
+            inner = symbols[0] - symbols[1] if len(symbols) == 2 else symbols[0]
+            functions = {
+                "sin": sympy.sin,
+                "cos": sympy.cos,
+                "hill": lambda x, half: x**2 / (half**2 + x**2),
+                "tanh": lambda x, centre, width: sympy.tanh((x - centre) / width),
+            }
+            return term["coefficient"] * functions[term["function"]](inner, *term["numbers"])
+
+        return {one["target"]: sympy.Add(*map(product, one["terms"])) for one in equations}
+
+    def _equations(self) -> list[dict[str, Any]]:
+        """All equations; refused where the drift is no sum of terms."""
+        equations = self._fitted().equations()
+        if equations is None:
+            raise QuestionError(
+                "the drift of this model is no sum of terms: `bridge-polynomial` and `bridge-linear` learn equations"
+            )
+        return equations
 
     def _probabilities(self) -> NDArray[np.float64]:
         """Probabilities of all edges; refused where the method gives none."""
@@ -73,20 +249,21 @@ class Questions(ReadRun):
         """
         return self._fitted().sample_graphs(n_graphs, seed, kind)
 
-    def to_networkx(self, threshold: float = 0.5) -> networkx.DiGraph:
+    def to_networkx(self, threshold: float = 0.5, *, fdr: float | None = None) -> networkx.DiGraph:
         """A directed graph whose edges carry everything that is known of them.
 
-        A link without a direction is one edge with ``direction`` = ``"either"``.
+        A link without a direction is one edge with ``direction`` = ``"either"``. ``fdr`` as in :meth:`links`.
         """
         nx = need("networkx", "a networkx graph")
         self._probabilities()
         graph = nx.DiGraph()
         graph.add_nodes_from(self._fitted().variables)
         columns = self._fitted().edges()
-        for row in np.flatnonzero(~columns.pop("mirrored")):
+        keep = ~columns.pop("mirrored")
+        keep &= columns["probability"] >= threshold if fdr is None else self._fitted().kept_at_rate(fdr)["rows"]
+        for row in np.flatnonzero(keep):
             attributes = {name: _plain(column[row]) for name, column in columns.items()}
-            if attributes["probability"] >= threshold:
-                graph.add_edge(attributes.pop("source"), attributes.pop("target"), **attributes)
+            graph.add_edge(attributes.pop("source"), attributes.pop("target"), **attributes)
         return graph
 
     def to_tigramite(self, threshold: float = 0.5) -> dict[str, Any]:
@@ -119,9 +296,12 @@ class Questions(ReadRun):
         lags = np.array([0.0, step])
         return {"graph": graph, "val_matrix": values, "p_matrix": absent, "var_names": names, "lags": lags}
 
-    def to_graph_text(self, format: str = "dot", threshold: float = 0.5) -> str:
-        """Edges for other programs: csv, matrix, dot, graphml, gexf, cytoscape or json."""
-        return self._fitted().graph_text(format, threshold)
+    def to_graph_text(self, format: str = "dot", threshold: float = 0.5, *, fdr: float | None = None) -> str:
+        """Edges for other programs: csv, matrix, dot, graphml, gexf, cytoscape or json.
+
+        ``"cytoscape-style"`` is the style in which Cytoscape shows such a graph. ``fdr`` as in :meth:`links`.
+        """
+        return self._fitted().graph_text(format, threshold, fdr)
 
     # ------------------------------------------------------------------ questions
 
@@ -138,16 +318,19 @@ class Questions(ReadRun):
         step_size: Any = None,
         scheme: str = "euler-maruyama",
         seed: int = 0,
+        input: str | Sequence[str] | Mapping[str, Any] | None = None,
     ) -> Paths:
         """New paths of the learned process, each under a graph of its own.
 
         Where the data have dates, times may be dates of any kind and lengths of time ``"90d"`` or timedeltas.
         They start in the learned initial law; ``start`` may be ``{variable: value}``, one value per
         variable, the name of a series, or ``(name, time)``. ``threshold`` puts all paths under the one
-        graph of edges of at least this probability.
+        graph of edges of at least this probability. ``input`` says what inputs do, such as ``"light = 1 @ 0..12"``;
+        where it says nothing they are as in the series that paths start in (then held at the last value), or at
+        their means over the data.
         """
         request = self._request(
-            n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed
+            n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed, input
         )
         answer = self._fitted().simulate(request)
         return Paths(self._fitted().variables, answer["times"], answer["values"], self._clock)
@@ -163,12 +346,14 @@ class Questions(ReadRun):
         step_size: Any = None,
         scheme: str = "euler-maruyama",
         seed: int = 0,
+        input: str | Sequence[str] | Mapping[str, Any] | None = None,
     ) -> SeriesBands:
         """Futures of every series of the fit, with bands of what would be measured.
 
         Where the data have dates, ``horizon`` may be ``"90d"`` or a timedelta, and ``times`` dates of any kind.
+        ``input`` says what inputs do, as in :meth:`simulate`; where it says nothing they are held at their last values.
         """
-        request = self._request(n_paths, horizon, every, times, None, None, threshold, step_size, scheme, seed)
+        request = self._request(n_paths, horizon, every, times, None, None, threshold, step_size, scheme, seed, input)
         answers = self._fitted().forecast(request)
         if not answers:
             raise QuestionError("none of the times lies after the end of a series")
@@ -197,20 +382,16 @@ class Questions(ReadRun):
         step_size: Any = None,
         scheme: str = "euler-maruyama",
         seed: int = 0,
+        input: str | Sequence[str] | Mapping[str, Any] | None = None,
     ) -> Effect:
         """What happens under interventions, against the same paths left alone.
 
         ``do`` is a text such as ``"x2 = 0.5 @ 10..20"`` (or ``"@ 2000-01-01..2002-01-01"`` for dated data), ``"drift(x4) += 0.3"`` or ``"clip(x1; 0, 3)"``, several of
         them, or ``{"x2": 0.5}``. A variable that cannot be reached does not change in any digit.
         """
-        if isinstance(do, str):
-            texts = [do]
-        elif isinstance(do, Mapping):
-            texts = [f"{name} = {value}" for name, value in do.items()]
-        else:
-            texts = list(do)
+        texts = _texts(do)
         request = self._request(
-            n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed
+            n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed, input
         )
         model = self._fitted()
         answer = model.intervene(texts, request)
@@ -258,6 +439,7 @@ class Questions(ReadRun):
         step_size: Any,
         scheme: str,
         seed: int,
+        input: str | Sequence[str] | Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         clock = self._clock
         values, series = _start(start, self._fitted().variables, clock)
@@ -273,12 +455,24 @@ class Questions(ReadRun):
             "step_size": clock.span(step_size),
             "scheme": scheme,
             "seed": seed,
+            "input": _texts(input),
         }
 
     @property
     def training_data(self) -> Dataset:
         """The data of the fit, as they were read."""
         return Dataset._of_native(self._fitted().training_data)
+
+
+def _texts(given: str | Sequence[str] | Mapping[str, Any] | None) -> list[str]:
+    """Expressions such as ``"x = 1"``, from one, several, or values by name."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Mapping):
+        return [f"{name} = {value}" for name, value in given.items()]
+    return list(given)
 
 
 def _within_step(

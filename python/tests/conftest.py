@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -20,6 +22,14 @@ QUICK = {"select": "none", "ensemble": 1, "steps": 60, "seed": 7, "progress": Fa
 def quick(**settings: object) -> Scotch:
     """An estimator that fits in a fraction of a second."""
     return Scotch(**{**QUICK, **settings})  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """A shell starts what it runs in the background with Ctrl-C ignored, and Python keeps that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import quick
 from driftgraph import Dataset, Scotch
-from driftgraph.errors import QuestionError
+from driftgraph.errors import DataError, QuestionError
 
 
 def frame(index: pd.Index) -> pd.DataFrame:
@@ -114,3 +114,24 @@ def test_data_in_another_unit_score_as_those_in_the_unit_of_the_fit(monthly: Sco
         time_origin=daily.time_origin,
     )
     assert monthly.score(hours) == pytest.approx(monthly.score(daily))
+
+
+def test_dates_that_a_frame_holds_as_text_are_dates() -> None:
+    dates = ["2020-01-31", "2020-02-29", "2020-03-31"]
+    table = pd.DataFrame({"date": dates, "x": [1.0, 3.0, 2.0], "y": [2.0, 1.0, 4.0]})
+    data = Dataset.from_pandas(table)
+    assert data.time_unit == "days" and data.times[0].tolist() == [0.0, 29.0, 60.0]
+    german = table.assign(date=["31.01.2020", "29.02.2020", "31.03.2020"])
+    with pytest.raises(DataError, match="`date` holds text such as '31.01.2020'") as refusal:
+        Dataset.from_pandas(german)
+    assert "pandas.to_datetime(df['date'])" in str(refusal.value)
+    numbers = table.assign(date=["1", "2", "4"])
+    assert Dataset.from_pandas(numbers).times[0].tolist() == [1.0, 2.0, 4.0]
+
+
+def test_frames_without_times_are_told_how_to_get_them() -> None:
+    genes = pd.DataFrame([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], index=["CBF1", "GAL4"], columns=["C0", "C20", "C40"])
+    with pytest.raises(DataError, match=r"turn the frame \(`df.T`\)"):
+        Dataset.from_pandas(genes)
+    with pytest.raises(DataError, match="one column of numbers is no table"):
+        Dataset.from_numpy(np.arange(10.0))

@@ -89,8 +89,9 @@ def test_settings_are_parameters_and_clones_have_them(fitted: Scotch) -> None:
     assert model.set_params(steps=10, noise="laplace") is model and (model.steps, model.noise) == (10, "laplace")
     for clone in (sklearn.base.clone(fitted), fitted.clone()):
         assert clone.get_params() == fitted.get_params() and not hasattr(clone, "edge_probabilities_")
-    with pytest.raises(SettingsError, match="no setting `stepz`"):
-        model.set_params(stepz=1)
+    for mistyped in (lambda: model.set_params(stepz=1), lambda: Scotch(stepz=1)):  # type: ignore[call-arg]
+        with pytest.raises(SettingsError, match="no setting `stepz`; did you mean `steps`?"):
+            mistyped()
     with pytest.raises(TypeError):
         Scotch("bridge")  # type: ignore[misc]
     kinds = {parameter.kind for parameter in inspect.signature(Scotch).parameters.values()}
@@ -114,7 +115,8 @@ def test_the_signature_is_what_the_library_says() -> None:
         ({"preset": "simulated", "drift": "neural"}, "`drift` is a setting of `bridge`, not of `simulated`"),
         ({"preset": "simulated", "learning_rate": 2.0, "select": None, "ensemble": None}, "`learning_rate` must be above 0"),
         ({"noise_scale": -1.0}, "`noise_scale` must be positive and finite"),
-        ({"select": "maybe"}, "cannot use `select`"),
+        ({"select": "maybe"}, "`select` must be .*, found maybe"),
+        ({"steps": -3}, "`steps` must be a whole number, at least 1 .*, found -3"),
         ({"forbidden_edges": ["x1 x2"]}, "an edge is written"),
         ({"required_edges": [("x1", "z")]}, "`x1 -> z` names `z`, which the data do not have"),
         ({"edge_prior": {("x1", "x2"): 1.5}}, "1.5"),

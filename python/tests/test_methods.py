@@ -93,3 +93,16 @@ def test_too_little_data_is_an_error_of_ours_or_a_result(name: str) -> None:
         assert str(error)
     else:
         assert np.isfinite(np.asarray(model.edge_scores_)).all()
+
+
+def test_a_mistyped_method_is_answered_with_the_nearest_name() -> None:
+    with pytest.raises(AttributeError, match="there is no method `Rigde`; did you mean `Ridge`"):
+        methods.Rigde  # noqa: B018
+    with pytest.raises(AttributeError, match="there are Bridge, CUTS"):
+        methods.Lasso  # noqa: B018
+
+
+def test_no_setting_hides_a_question() -> None:
+    for name, estimator in methods.ESTIMATORS.items():
+        for setting in inspect.signature(estimator).parameters:
+            assert not callable(getattr(estimator, setting, None)), f"{name}: {setting}"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import quick
-from driftgraph import Dataset, Scotch, plots
+from driftgraph import Dataset, Scotch, methods, plots
 from driftgraph.errors import DataError, MissingDependencyError, QuestionError
 
 
@@ -48,6 +48,24 @@ def test_paths_start_where_they_are_told(fitted: Scotch, data: Dataset) -> None:
         fitted.simulate(5, start={"z": 1.0})
     with pytest.raises(QuestionError, match="needs 4 values"):
         fitted.simulate(5, start=[1.0])
+
+
+def test_what_the_model_leaves_unexplained_has_shares_for_each_variable(data: Dataset, tmp_path: Path) -> None:
+    fitted = quick(steps=None, stability=2).fit(data)
+    shares = fitted.adequacy()
+    assert shares.index.tolist() == data.variables and shares.index.name == "variable"
+    assert shares.columns.tolist() == ["products", "past", "time", "others", "clustering"]
+    assert ((shares.drop(columns="clustering") >= 0) & (shares.drop(columns="clustering") <= 1)).all(axis=None)
+    kept = fitted.edge_stability_
+    assert kept.shape == (4, 4) and set(np.unique(np.asarray(kept))) <= {0.0, 0.5, 1.0}
+    row = fitted.edges().iloc[0]
+    assert row["stability"] == kept.to_pandas().loc[row["source"], row["target"]]
+    opened = Scotch.load(fitted.save(tmp_path / "run").folder)
+    assert opened.adequacy().equals(shares)
+    doubts = [f"warning: not to be taken at its word: {doubt}" for doubt in fitted.run_.get("doubts", [])]
+    assert opened.remarks_ == doubts
+    with pytest.raises(QuestionError, match="did not ask its innovations"):
+        methods.Ridge().fit(data).adequacy()
 
 
 def test_futures_lie_after_the_ends(fitted: Scotch, data: Dataset) -> None:
@@ -139,6 +157,18 @@ def test_networkx_graphs_carry_what_is_known(fitted: Scotch) -> None:
     assert {"effect", "sign", "strength"} <= set(known)
     assert "->" in fitted.to_graph_text("dot") and "<graphml" in fitted.to_graph_text("graphml")
     assert all(len(group) > 1 for group in fitted.feedback_loops())
+
+
+def test_edges_are_cut_where_too_many_would_be_false(fitted: Scotch) -> None:
+    links = fitted.links(fdr=0.2)
+    others = links[links["source"] != links["target"]]
+    assert len(others) == 0 or (1 - others["probability"]).mean() < 0.2
+    assert links.attrs["expected_false"] == pytest.approx((1 - others["probability"]).sum())
+    assert fitted.to_networkx(fdr=0.2).number_of_edges() == len(links)
+    assert fitted.to_graph_text("csv", fdr=0.2).count("\n") == len(links) + 1
+    assert "vizmap" in fitted.to_graph_text("cytoscape-style")
+    with pytest.raises(QuestionError, match="a share between 0 and 1, found 1"):
+        fitted.links(fdr=1.0)
 
 
 def test_tigramite_arrays_follow_its_conventions(data: Dataset) -> None:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,6 @@ from driftgraph import Dataset, Scotch
 from driftgraph.errors import DataError, DriftgraphError
 
 ENDLESS = {"steps": 10**9, "elbo_tolerance": 1e-300, "edge_tolerance": 1e-300}
-
-
-@pytest.fixture(autouse=True)
-def ctrl_c_is_heard() -> Iterator[None]:
-    """A shell starts what it runs in the background with Ctrl-C ignored, and Python keeps that."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_two_fits_in_two_threads_run_at_the_same_time(data: Dataset) -> None:

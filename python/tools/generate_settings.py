@@ -27,7 +27,7 @@ WHOLE = {"steps", "batch_size", "warmup_steps", "kl_warmup_steps", "patience", "
 
 OWN = [
     ("preset", "str", "bridge", "one of {presets}", "which posterior, and with what settings where nothing else is said"),
-    ("select", "str", "auto", "auto or none", "bridge: choose instantaneous effects and neural drift on held-out series, or take what is said"),
+    ("select", "str", "auto", "auto, all, none or polynomial", "bridge: choose instantaneous effects and neural drift on held-out series and equations with products of variables by the evidence (all: an older word for auto), take what is said, or take equations"),
     ("ensemble", "int", "3", "at least 1", "bridge: fits with different seeds whose log-odds are averaged"),
 ]
 
@@ -37,13 +37,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._names import settings_alone
+
 '''
 
 PLAIN = [
     ("season", "int | None", "None", "Rows of a season that is taken out of every variable before the graph is learned, such as 12 for months; every answer has it again."),
     ("detrend", "bool", "False", "Whether a straight line in time is taken out of every variable before the graph is learned; forecasts continue it."),
     ("log", "str | list[str] | None", "None", "Variables that are learned on a logarithmic scale, or `\"all\"` of them; their predictions stay positive."),
-    ("inputs", "str | list[str] | None", "None", "Variables that were set from outside: nothing in the table drives them."),
+    ("inputs", "str | list[str] | None", "None", "Variables that were set from outside: they drive others, and nothing drives them."),
+    ("input_hold", "str", "\"previous\"", "What inputs do between rows: `\"previous\"`, they keep their values, or `\"linear\"`."),
+    ("interventions", "Any", "None", "What was done to other variables: a frame or file with `series,variable,kind,value,from,to`; kinds are `knockout`, `hold`, `knockdown`, `overexpress` and `shift`, and `*` stands for all series."),
+    ("sources", "str | list[str] | None", "None", "Variables that may drive others; all where not given."),
+    ("targets", "str | list[str] | None", "None", "Variables that others may drive; all but inputs where not given."),
     ("forbidden_edges", "Any", "None", "Edges that do not exist: pairs `(source, target)` or texts `\"a -> b\"`."),
     ("required_edges", "Any", "None", "Edges that exist for certain, given in the same way."),
     ("edge_prior", "Any", "None", "Probabilities of single edges: a frame with `source`, `target` and `probability`, or `{(source, target): probability}`."),
@@ -120,7 +126,7 @@ def module() -> str:
         f"{HEAD}#: Settings that go to the library under their own names.\nSETTINGS: tuple[str, ...] = (\n{listed}\n)\n\n\n"
         'class ScotchSettings:\n    """What can be chosen about a fit; nothing given means the preset\'s own value.\n\n'
         f'    Parameters\n    ----------\n{documentation(settings)}\n    """\n\n'
-        "    def __init__(\n        self,\n        *,\n" + "\n".join(arguments) + "\n    ) -> None:\n" + "\n".join(assigned) + "\n"
+        "    @settings_alone\n    def __init__(\n        self,\n        *,\n" + "\n".join(arguments) + "\n    ) -> None:\n" + "\n".join(assigned) + "\n"
     )
 
 

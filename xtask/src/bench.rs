@@ -8,7 +8,8 @@ use clap::Subcommand;
 
 use crate::shell::root;
 use crate::{
-    bench_bridge, bench_load, bench_methods, bench_python, bench_simulate, bench_step, bench_sweep,
+    bench_bridge, bench_equations, bench_load, bench_methods, bench_python, bench_regulators,
+    bench_simulate, bench_step, bench_sweep,
 };
 
 /// What can be measured.
@@ -30,8 +31,12 @@ pub(crate) enum Benchmark {
     Python,
     /// Many shards on two processes against ideal, and claims from a folder of 100,000 shards
     Sweep,
+    /// Few regulators of many genes: time and memory go with sources times targets
+    Regulators,
     /// Methods of others, beside their references where these can be installed
     Methods,
+    /// Equations of Lorenz-96 from coarse rows
+    Equations,
 }
 
 /// Runs a benchmark; fails if it misses what we promise.
@@ -43,7 +48,9 @@ pub(crate) fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Simulate => bench_simulate::run(),
         Benchmark::Python => bench_python::run(),
         Benchmark::Sweep => bench_sweep::run(),
+        Benchmark::Regulators => bench_regulators::run(),
         Benchmark::Methods => bench_methods::run(),
+        Benchmark::Equations => bench_equations::run(),
     }
 }
 

@@ -113,7 +113,7 @@ fn measure(fit: &Fit) -> anyhow::Result<Use> {
 }
 
 /// CPU seconds and peak memory of a process, read until it ends.
-fn watch(child: &mut Child) -> anyhow::Result<(f64, f64)> {
+pub(crate) fn watch(child: &mut Child) -> anyhow::Result<(f64, f64)> {
     let folder = PathBuf::from(format!("/proc/{}", child.id()));
     let (mut cpu_seconds, mut gigabytes) = (0.0_f64, 0.0_f64);
     loop {
@@ -150,7 +150,7 @@ fn steps_of(run: &Path) -> anyhow::Result<Vec<u64>> {
     Ok(members.iter().filter_map(|member| member["steps"].as_u64()).collect())
 }
 
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join("release/driftgraph")

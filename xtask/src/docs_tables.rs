@@ -9,9 +9,11 @@ use anyhow::{Context, bail, ensure};
 use crate::shell::{root, say};
 
 /// The pages with tables; other markers than those of results belong to other commands.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 7] = [
     "docs/accuracy.md",
     "docs/accuracy-tables.md",
+    "docs/experiments-in-the-data.md",
+    "docs/regimes-and-conditions.md",
     "docs/other-methods.md",
     "docs/speed.md",
     "README.md",
@@ -61,7 +63,9 @@ fn tables(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     for (name, table) in files.into_iter().filter(|(_, table)| table.is_file()) {
         let text = fs::read_to_string(&table)?;
         ensure!(
-            text.starts_with("`driftgraph experiment "),
+            ["`driftgraph experiment ", "`cargo run --release -p driftgraph-core "]
+                .iter()
+                .any(|command| text.starts_with(command)),
             "{} does not begin with the command that makes it",
             table.display()
         );

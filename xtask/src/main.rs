@@ -5,9 +5,11 @@
 mod bench;
 mod bench_bridge;
 mod bench_bridge_large;
+mod bench_equations;
 mod bench_load;
 mod bench_methods;
 mod bench_python;
+mod bench_regulators;
 mod bench_simulate;
 mod bench_step;
 mod bench_sweep;

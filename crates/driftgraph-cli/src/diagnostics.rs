@@ -36,7 +36,11 @@ fn text(error: &anyhow::Error) -> String {
     let mut text = String::new();
     if let Some(errors) = error.downcast_ref::<DataErrors>() {
         for error in errors.errors() {
-            let _ = writeln!(text, "error: {}\n  in {}", error.problem, error.place);
+            let _ = writeln!(text, "error: {}", error.problem);
+            // What was said on the command line has no file.
+            if !error.place.file.as_os_str().is_empty() {
+                let _ = writeln!(text, "  in {}", error.place);
+            }
         }
         if errors.is_truncated() {
             text.push_str("and more: reading stopped here\n");

@@ -9,6 +9,7 @@ mod commands;
 mod cpu_time;
 mod diagnostics;
 mod endings;
+mod given_inputs;
 mod model_args;
 mod output;
 mod peak_memory;

@@ -56,6 +56,13 @@ pub(crate) struct PathArgs {
     /// Seed of everything random
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// What an input does, such as 'light = 1 @ 0..12'; may be repeated [default: as in the data, then held at the last
+    /// value; this is told]
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) input: Vec<String>,
+    /// Table of what inputs do: a time, and a column for each; every value stays until the next row
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input_file: Option<PathBuf>,
 }
 
 /// Where and how long paths run.
@@ -108,14 +115,20 @@ fn start(text: &str) -> Result<StartArg, String> {
 #[command(after_help = "\
 Examples:
   driftgraph graph run --threshold 0.8
+  driftgraph graph run --fdr 0.1
   driftgraph graph run --top 30 --format graphml --out graph.graphml --svg graph.svg
   driftgraph graph run --format matrix --threshold 0 > probabilities.csv")]
 pub(crate) struct GraphArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Edges of at least this probability [default: 0.5, unless --top is given]
+    /// Edges of at least this probability [default: 0.5, unless --top or --fdr is given]
     #[arg(long, value_name = "P", conflicts_with = "top")]
     pub(crate) threshold: Option<f64>,
+    /// As many edges as there can be with less than this share of them expected to be false
+    ///
+    /// Links without a direction count once; edges of variables on themselves do not count.
+    #[arg(long, value_name = "Q", conflicts_with_all = ["top", "threshold"])]
+    pub(crate) fdr: Option<f64>,
     /// So many of the most probable edges
     #[arg(long, value_name = "K")]
     pub(crate) top: Option<usize>,
@@ -131,6 +144,12 @@ pub(crate) struct GraphArgs {
     /// Print one JSON object with edges and feedback loops
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the equations behind the edges instead, with the probability of each term
+    #[arg(long, conflicts_with_all = ["threshold", "top", "format", "out", "svg"])]
+    pub(crate) equations: bool,
+    /// Print equations as formulas of LaTeX
+    #[arg(long, requires = "equations", conflicts_with = "json")]
+    pub(crate) latex: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -147,6 +166,8 @@ pub(crate) enum FormatArg {
     Gexf,
     /// Cytoscape and Cytoscape.js
     Cytoscape,
+    /// The style in which Cytoscape shows such a graph, for File > Import > Styles from File
+    CytoscapeStyle,
     /// Node-link JSON: networkx and D3
     Json,
 }
@@ -160,6 +181,7 @@ impl From<FormatArg> for GraphFormat {
             FormatArg::Graphml => Self::GraphMl,
             FormatArg::Gexf => Self::Gexf,
             FormatArg::Cytoscape => Self::Cytoscape,
+            FormatArg::CytoscapeStyle => Self::CytoscapeStyle,
             FormatArg::Json => Self::Json,
         }
     }

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use driftgraph_core::train::settings::{KnownEdge, Range};
 use driftgraph_data::edges::read_edges;
-use driftgraph_data::record::MethodRequest;
+use driftgraph_data::record::{EdgeLimits, MethodRequest};
 use driftgraph_methods::settings::{flag, value_of};
 use driftgraph_methods::{FitPlan, METHODS, Method, SharedSetting, all_settings, asked_in_toml};
 
@@ -41,6 +41,7 @@ pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<MethodRequest> {
         asked.settings.insert("broken_steps".to_owned(), args.broken_steps.clone().into());
     }
     asked.edges = known_edges(args)?;
+    asked.limits = EdgeLimits { sources: names(&args.sources)?, targets: names(&args.targets)? };
     let preparation = &mut asked.preparation;
     preparation.season = args.season.or(preparation.season);
     preparation.detrend |= args.detrend;
@@ -48,6 +49,21 @@ pub(crate) fn asked(args: &FitArgs) -> anyhow::Result<MethodRequest> {
         preparation.log.clone_from(&args.log);
     }
     Ok(asked)
+}
+
+/// Names as they were typed, or those on the lines of the one file that was named.
+fn names(given: &[String]) -> anyhow::Result<Vec<String>> {
+    let [one] = given else { return Ok(given.to_vec()) };
+    let path = Path::new(one);
+    if !path.is_file() {
+        return Ok(given.to_vec());
+    }
+    let cannot = || format!("cannot read names from `{}`", path.display());
+    let text = std::fs::read_to_string(path).with_context(cannot)?;
+    let names = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    anyhow::ensure!(!names.is_empty(), "there are no names in `{}`", path.display());
+    Ok(names)
 }
 
 fn read_config(path: &Path) -> anyhow::Result<MethodRequest> {
@@ -157,22 +173,27 @@ impl clap::FromArgMatches for SettingsArgs {
     }
 }
 
-/// A name of a method, refused with all of them where there is none of it.
+/// A name of a method.
 pub(crate) fn method_name(name: &str) -> Result<String, String> {
-    if driftgraph_methods::find(name).is_some() {
-        return Ok(name.to_owned());
-    }
-    let known: Vec<String> = METHODS.iter().map(|method| format!("`{}`", method.name())).collect();
-    Err(format!("expected one of {}", known.join(", ")))
+    one_of(name, METHODS.iter().map(|method| method.name()))
 }
 
 /// A name of a preset of any method.
 pub(crate) fn preset_name(name: &str) -> Result<String, String> {
-    let presets: Vec<&str> =
-        METHODS.iter().flat_map(|method| method.presets()).map(|preset| preset.name).collect();
-    if presets.contains(&name) {
+    one_of(name, METHODS.iter().flat_map(|method| method.presets()).map(|preset| preset.name))
+}
+
+/// A name that is known; another is refused with the one that was probably meant, or with all there are.
+pub(crate) fn one_of(
+    name: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Result<String, String> {
+    let known: Vec<&str> = known.collect();
+    if known.contains(&name) {
         return Ok(name.to_owned());
     }
-    let known: Vec<String> = presets.iter().map(|name| format!("`{name}`")).collect();
-    Err(format!("expected one of {}", known.join(", ")))
+    Err(match driftgraph_text::nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("expected one of `{}`", known.join("`, `")),
+    })
 }

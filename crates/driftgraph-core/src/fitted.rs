@@ -11,6 +11,7 @@ pub mod calibration;
 mod dynamics;
 pub mod edges;
 mod engine;
+pub mod equations;
 pub mod error;
 pub mod expression;
 pub mod forecast;

@@ -28,6 +28,10 @@ pub mod train;
 
 pub mod fitted;
 
+pub use data::experiment::{
+    ALL_SERIES, Amount, Done, Experiment, ExperimentError, ExperimentProblem, InputHold,
+    InterventionKind, InterventionRow, SetPiece,
+};
 pub use data::grid::TimeGrid;
 pub use data::preparation::{Preparation, Transform};
 pub use data::scaling::Standardizer;
@@ -60,6 +64,12 @@ pub mod layers {
 pub mod paths {
     pub use crate::posterior::layout::ChunkLayout;
     pub use crate::posterior::plan::{EncoderInput, PlannedSeries, Readout, StepGrid};
+}
+
+/// Levels without time, for methods that look at nothing else.
+pub mod levels {
+    pub use crate::data::settled::leading_rows;
+    pub use crate::posterior::level::score_matching::LevelLaw;
 }
 
 /// The inside of this crate, for its own tests and measurements.

@@ -3,4 +3,5 @@
 pub mod kernels;
 pub(crate) mod linalg;
 pub mod real;
+pub(crate) mod small;
 pub(crate) mod special;

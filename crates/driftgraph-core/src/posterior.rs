@@ -6,6 +6,7 @@ pub mod chunk;
 pub mod draws;
 pub mod encoder;
 pub mod layout;
+pub mod level;
 pub mod linear;
 pub mod plan;
 pub mod polynomial;

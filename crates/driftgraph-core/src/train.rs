@@ -4,6 +4,7 @@ pub mod adam;
 pub mod bridge;
 pub mod error;
 pub mod fit;
+pub mod levels;
 pub mod linear;
 pub mod memory;
 pub mod polynomial;

@@ -48,6 +48,7 @@ fn start(grid: &LinearGrid) -> LinearDynamics {
     let d = grid.n_variables();
     LinearDynamics {
         effects: vec![0.0; d * (d + 1)],
+        amounts: vec![0.0; grid.amounts().len()],
         variances: vec![0.8; d],
         noise: vec![0.05; d],
         initial_means: vec![0.1; d],
@@ -349,7 +350,7 @@ fn ranks_of_true_effects_among_draws_are_uniform() {
         let exponential = -(1.0 - random.uniform()).ln();
         let variance = (0.01 / exponential).max(1e-6);
         let mut sums = StepSums::zero(d);
-        sums.n_steps = 12.0;
+        sums.n_steps = vec![12.0; sums.n_variables()];
         let mut first_effect = 0.0;
         let rows: Vec<[f64; 4]> =
             (0..12).map(|_| [random.normal(), random.normal(), random.normal(), 1.0]).collect();

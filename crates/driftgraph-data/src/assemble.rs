@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
 use driftgraph_text::count;
+use rayon::prelude::*;
 
 use crate::error::{Collector, DataError, DataErrors, Place};
 use crate::options::{Duplicates, ReadOptions};
@@ -25,17 +26,23 @@ pub(crate) fn assemble(
     let columns = column_order(&files, &variables);
     let table = Table { columns, files, scale, duplicates: options.duplicates };
     let mut collector = Collector::default();
-    let mut builder = Builder { table: &table, unsorted: 0, merged: 0, empty_rows: 0 };
-    let mut series = Vec::new();
-    for group in table.groups(notices)? {
-        match builder.build(&group) {
-            Ok(Some(built)) => series.push(built),
-            Ok(None) => notices.push(format!("series `{}` holds no value, left out", group.name)),
+    let groups = table.groups(notices)?;
+    let (mut series, mut done) = (Vec::new(), Done::default());
+    for (group, built) in groups.iter().zip(build_all(&table, &groups)) {
+        match built {
+            Ok((Some(built), own)) => {
+                series.push(built);
+                done.add(&own);
+            }
+            Ok((None, own)) => {
+                notices.push(format!("series `{}` holds no value, left out", group.name));
+                done.add(&own);
+            }
             Err(error) => collector.push(error)?,
         }
     }
     collector.finish()?;
-    builder.tell(notices);
+    done.tell(notices);
     if series.is_empty() {
         return Err(Place::file(&table.files[0].file).problem(Problem::NothingObserved).into());
     }
@@ -218,60 +225,112 @@ impl Table {
     }
 }
 
-/// Builds series one by one and counts what had to be done to their rows.
-struct Builder<'a> {
-    table: &'a Table,
+/// What had to be done to rows.
+#[derive(Default)]
+struct Done {
+    /// Series whose rows were not in order.
     unsorted: usize,
     merged: usize,
     empty_rows: usize,
 }
 
+impl Done {
+    fn add(&mut self, other: &Self) {
+        self.unsorted += other.unsorted;
+        self.merged += other.merged;
+        self.empty_rows += other.empty_rows;
+    }
+
+    fn tell(&self, notices: &mut Vec<String>) {
+        if self.unsorted > 0 {
+            notices.push(format!("sorted the rows of {} series by time", self.unsorted));
+        }
+        if self.merged > 0 {
+            let rows = count(self.merged, "row", "rows");
+            notices.push(format!("merged {rows} into others of the same series and time"));
+        }
+        if self.empty_rows > 0 {
+            let rows = count(self.empty_rows, "row", "rows");
+            notices.push(format!("left out {rows} without any value"));
+        }
+    }
+}
+
+/// A series, or `None` if none of its cells was observed, and what was done to its rows.
+type Built = Result<(Option<ObservedSeries>, Done), DataError>;
+
+/// All series in order; of large tables each by whichever thread is free.
+fn build_all(table: &Table, groups: &[Group]) -> Vec<Built> {
+    /// Below so many rows waking other threads costs more than they save.
+    const FEW_ROWS: usize = 10_000;
+    let build = |group| {
+        let mut builder = Builder { table, group, done: Done::default() };
+        let series = builder.build()?;
+        Ok((series, builder.done))
+    };
+    if groups.iter().map(|group| group.rows.len()).sum::<usize>() < FEW_ROWS {
+        groups.iter().map(build).collect()
+    } else {
+        groups.par_iter().map(build).collect()
+    }
+}
+
+/// Builds one series and counts what had to be done to its rows.
+struct Builder<'a> {
+    table: &'a Table,
+    group: &'a Group,
+    done: Done,
+}
+
 impl Builder<'_> {
     /// One series, or `None` if none of its cells was observed.
-    fn build(&mut self, group: &Group) -> Result<Option<ObservedSeries>, DataError> {
+    fn build(&mut self) -> Result<Option<ObservedSeries>, DataError> {
         let table = self.table;
         let n_variables = table.columns[0].len();
-        let sorted = self.sorted_rows(group);
+        let sorted = self.sorted_rows();
         let mut times = Vec::with_capacity(sorted.len());
         let mut values = Vec::with_capacity(sorted.len() * n_variables);
         for same_time in sorted.chunk_by(|&a, &b| table.time(a) == table.time(b)) {
-            self.push_row(group, same_time, &mut values)?;
+            self.push_row(same_time, &mut values)?;
             times.push(table.time(same_time[0]));
         }
         if times.is_empty() {
             return Ok(None);
         }
-        let series = ObservedSeries::new(&group.name, n_variables, times, values)
+        let series = ObservedSeries::new(&self.group.name, n_variables, times, values)
             .expect("times are finite, sorted and distinct, and cells were checked while reading");
         Ok(Some(series))
     }
 
     /// The rows in order of time, without those in which nothing was observed.
-    fn sorted_rows(&mut self, group: &Group) -> Vec<RowId> {
+    fn sorted_rows(&mut self) -> Vec<RowId> {
         let table = self.table;
-        let mut rows = group.rows.clone();
+        let mut rows = self.group.rows.clone();
         rows.retain(|&id| table.values(id).iter().any(|value| !value.is_nan()));
-        self.empty_rows += group.rows.len() - rows.len();
+        self.done.empty_rows += self.group.rows.len() - rows.len();
         if !rows.is_sorted_by(|&a, &b| table.time(a) <= table.time(b)) {
-            self.unsorted += 1;
+            self.done.unsorted += 1;
             rows.sort_by(|&a, &b| table.time(a).total_cmp(&table.time(b)));
         }
         rows
     }
 
     /// Appends the one row that several rows of one time make.
-    fn push_row(
-        &mut self,
-        group: &Group,
-        same_time: &[RowId],
-        values: &mut Vec<f64>,
-    ) -> Result<(), DataError> {
+    fn push_row(&mut self, same_time: &[RowId], values: &mut Vec<f64>) -> Result<(), DataError> {
         let table = self.table;
         if let [first, second, ..] = same_time {
             if table.duplicates == Duplicates::Error {
-                return Err(self.duplicate(group, *first, *second));
+                return Err(self.duplicate(*first, *second));
             }
-            self.merged += same_time.len() - 1;
+            self.done.merged += same_time.len() - 1;
+        }
+        if let [alone] = *same_time {
+            let found = table.values(alone);
+            // One bit pattern stands for what is missing.
+            let value =
+                |&column: &usize| if found[column].is_nan() { f64::NAN } else { found[column] };
+            values.extend(table.columns[alone.file as usize].iter().map(value));
+            return Ok(());
         }
         for variable in 0..table.columns[0].len() {
             let (mut value, mut count) = (f64::NAN, 0);
@@ -287,14 +346,14 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn duplicate(&self, group: &Group, first: RowId, second: RowId) -> DataError {
+    fn duplicate(&self, first: RowId, second: RowId) -> DataError {
         let rows = self.table.rows(second);
         let other = self.table.place(first);
         let row = format!("row {}", other.row.unwrap_or_default());
         let named = rows.key_columns.series.is_some() || first.file != second.file;
         self.table.place(second).problem(Problem::DuplicateTime {
             label: if named { None } else { rows.label_column() },
-            series: group.name.clone(),
+            series: self.group.name.clone(),
             what: "rows".to_owned(),
             time: rows.times.text(second.row as usize),
             other: if first.file == second.file {
@@ -303,20 +362,6 @@ impl Builder<'_> {
                 format!("{row} of `{}`", other.file.display())
             },
         })
-    }
-
-    fn tell(&self, notices: &mut Vec<String>) {
-        if self.unsorted > 0 {
-            notices.push(format!("sorted the rows of {} series by time", self.unsorted));
-        }
-        if self.merged > 0 {
-            let rows = count(self.merged, "row", "rows");
-            notices.push(format!("merged {rows} into others of the same series and time"));
-        }
-        if self.empty_rows > 0 {
-            let rows = count(self.empty_rows, "row", "rows");
-            notices.push(format!("left out {rows} without any value"));
-        }
     }
 }
 

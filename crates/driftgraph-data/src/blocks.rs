@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use crate::numbers::NumberStyle;
+use crate::numbers::{NumberStyle, short_decimal};
 
 /// Bytes of text in a block: enough for every thread, few beside the numbers of a large table.
 pub(crate) const BLOCK: usize = 1 << 23;
@@ -47,6 +47,9 @@ pub(crate) struct PartRows {
     /// Lines of the part, blank ones included.
     pub(crate) n_lines: u64,
 }
+
+/// The parts of a block, and what came of what was done beside it.
+type BlockAndOther<'b, T> = (Vec<Part<'b>>, T);
 
 /// What says which row it is.
 pub(crate) struct RowKeys<'r> {
@@ -120,6 +123,18 @@ pub(crate) fn read<'b>(block: &'b [u8], layout: &Layout<'_>) -> Vec<Part<'b>> {
     cut(block, block.len() / n_parts + 1).into_par_iter().map(part).collect()
 }
 
+/// Reads a block of whole lines while something else is done: the next block comes from the disk meanwhile.
+pub(crate) fn read_beside<'b, T: Send>(
+    block: &'b [u8],
+    layout: &Layout<'_>,
+    other: impl FnOnce() -> T + Send,
+) -> BlockAndOther<'b, T> {
+    if block.len() < SMALL {
+        return (read(block, layout), other());
+    }
+    rayon::join(|| read(block, layout), other)
+}
+
 /// Cuts a text after lines, at or after every so many bytes.
 fn cut(mut text: &[u8], n_bytes: usize) -> Vec<&[u8]> {
     let mut parts = Vec::new();
@@ -180,10 +195,12 @@ impl Layout<'_> {
 
     /// Bytes of a line in which every cell is blank.
     fn blank_line(&self, bytes: &[u8]) -> Option<usize> {
-        let length = bytes.iter().position(|&byte| byte == b'\n' || byte == b'\r');
+        let is_end = |byte: u8| byte == b'\n' || byte == b'\r';
+        let is_blank = |byte: u8| byte == self.separator || byte.is_ascii_whitespace();
+        // Mostly the first byte says that it is not.
+        let length = bytes.iter().position(|&byte| is_end(byte) || !is_blank(byte));
         let length = length.unwrap_or(bytes.len());
-        let is_blank = |&byte: &u8| byte == self.separator || byte.is_ascii_whitespace();
-        bytes[..length].iter().all(is_blank).then_some(length)
+        bytes.get(length).is_none_or(|&byte| is_end(byte)).then_some(length)
     }
 }
 
@@ -212,33 +229,6 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
         [] => Some(0),
         _ => None,
     }
-}
-
-/// A number of few digits at the beginning of a text, and its bytes.
-///
-/// With so few digits both numbers of the quotient are exact, and it is rounded once: the same bits as of the
-/// standard library, which takes several times as long.
-fn short_decimal(bytes: &[u8]) -> Option<(f64, usize)> {
-    const POWERS: [f64; 16] =
-        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-    let is_negative = bytes.first() == Some(&b'-');
-    let mut at = usize::from(is_negative);
-    let (mut digits, mut n_digits, mut n_decimals) = (0_u64, 0, None);
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'0'..=b'9' if n_digits < 15 => {
-                digits = 10 * digits + u64::from(byte - b'0');
-                n_digits += 1;
-                n_decimals = n_decimals.map(|n| n + 1);
-            }
-            b'0'..=b'9' => return None,
-            b'.' if n_decimals.is_none() => n_decimals = Some(0),
-            _ => break,
-        }
-        at += 1;
-    }
-    let number = digits as f64 / POWERS[n_decimals.unwrap_or(0)];
-    (n_digits > 0).then_some((if is_negative { -number } else { number }, at))
 }
 
 #[cfg(test)]
@@ -270,21 +260,6 @@ mod tests {
         assert_eq!(found.values[..2], [1.0, 2.0]);
         assert!(found.values[2].is_nan());
         assert_eq!((found.values[3], found.n_lines), (4.0, 3));
-    }
-
-    #[test]
-    fn short_decimals_have_the_bits_of_the_standard_library() {
-        for text in
-            ["0", "-0", "-0.5", "5.", ".5", "1.234567891", "-12345678901234.5", "0.1", "3e5"]
-        {
-            let (number, n_bytes) = short_decimal(text.as_bytes()).unwrap();
-            let expected: f64 = text[..n_bytes].parse().unwrap();
-            assert_eq!(number.to_bits(), expected.to_bits(), "{text}");
-            assert_eq!(n_bytes, text.find('e').unwrap_or(text.len()), "{text}");
-        }
-        for text in ["", "-", ".", "x", "1234567890123456"] {
-            assert!(short_decimal(text.as_bytes()).is_none(), "{text}");
-        }
     }
 
     #[test]

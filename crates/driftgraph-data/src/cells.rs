@@ -9,6 +9,7 @@ use crate::formats::TextSource;
 use crate::grid::{Grid, GridRow};
 use crate::options::{Encoding, ReadOptions};
 use crate::problem::Problem;
+use crate::source::TableFile;
 use crate::spreadsheet;
 
 /// The rows of one table, one at a time.
@@ -61,11 +62,11 @@ impl CellRow<'_> {
 impl<'a> CellRows<'a> {
     /// Opens a table as the options say.
     pub(crate) fn open(
-        path: &'a Path,
+        file: TableFile<'a>,
         source: TextSource,
         options: &ReadOptions,
     ) -> Result<Self, DataErrors> {
-        let mut opened = Self::open_upright(path, source, options)?;
+        let mut opened = Self::open_upright(file, source, options)?;
         if options.transpose {
             let mut grid = Grid::default();
             while let Some(row) = opened.next_row()? {
@@ -73,7 +74,8 @@ impl<'a> CellRows<'a> {
                 grid.push(row.line(), cells);
             }
             let turned = grid.transposed();
-            let (grid, notices) = turned.map_err(|problem| Place::file(path).problem(problem))?;
+            let (grid, notices) =
+                turned.map_err(|problem| Place::file(file.path).problem(problem))?;
             opened.rows = RowSource::Grid(grid.rows.into_iter(), None);
             opened.notices.extend(notices);
         }
@@ -81,20 +83,20 @@ impl<'a> CellRows<'a> {
     }
 
     fn open_upright(
-        path: &'a Path,
+        file: TableFile<'a>,
         source: TextSource,
         options: &ReadOptions,
     ) -> Result<Self, DataErrors> {
         let mut notices = Vec::new();
         let rows = match source {
             TextSource::Spreadsheet => {
-                let (grid, told) = spreadsheet::read_cells(path, options)?;
+                let (grid, told) = spreadsheet::read_cells(file, options)?;
                 notices.extend(told);
                 RowSource::Grid(grid.rows.into_iter(), None)
             }
             TextSource::Separated(separator) => {
                 let (table, encoding) =
-                    Table::open_as(path, separator, options.max_bytes, options.encoding)?;
+                    Table::open_as(file, separator, options.max_bytes, options.encoding)?;
                 if encoding == Encoding::Utf16 && options.encoding.is_none() {
                     notices.push(
                         "the text is UTF-16, which its first two bytes say; `--encoding` overrules"
@@ -104,7 +106,7 @@ impl<'a> CellRows<'a> {
                 RowSource::Text(table)
             }
         };
-        Ok(Self { path, rows, notices, parts: None })
+        Ok(Self { path: file.path, rows, notices, parts: None })
     }
 
     /// The names in the first row; a nameless first column, as indices have, gets one.

@@ -8,12 +8,12 @@ use crate::error::{DataError, Place};
 use crate::options::Encoding;
 use crate::problem::Problem;
 use crate::records::{RecordError, Records};
-use crate::source;
+use crate::source::{self, TableFile};
 
 pub(crate) use crate::numbers::parse_number;
 
 /// The rows of a file of text.
-pub(crate) type TextRow = Records<BufReader<Box<dyn Read>>>;
+pub(crate) type TextRow = Records<BufReader<Box<dyn Read + Send>>>;
 
 /// A table of text being read; also used for lists of edges.
 pub(crate) struct Table<'a> {
@@ -25,21 +25,22 @@ pub(crate) struct Table<'a> {
 impl<'a> Table<'a> {
     /// Opens a file; without a given separator the first line decides.
     pub(crate) fn open(
-        path: &'a Path,
+        file: TableFile<'a>,
         separator: Option<u8>,
         max_bytes: u64,
     ) -> Result<Self, DataError> {
-        Ok(Self::open_as(path, separator, max_bytes, None)?.0)
+        Ok(Self::open_as(file, separator, max_bytes, None)?.0)
     }
 
     /// Opens a file in an encoding, which is returned; where none is given, its first bytes decide.
     pub(crate) fn open_as(
-        path: &'a Path,
+        file: TableFile<'a>,
         separator: Option<u8>,
         max_bytes: u64,
         encoding: Option<Encoding>,
     ) -> Result<(Self, Encoding), DataError> {
-        let bytes = source::open_text(path, max_bytes)?;
+        let path = file.path;
+        let bytes = source::open_text(file, max_bytes)?;
         let (text, found) =
             as_utf8(bytes, encoding).map_err(|error| read_error(path, max_bytes, &error))?;
         let text = BufReader::with_capacity(1 << 18, text);
@@ -74,8 +75,12 @@ impl<'a> Table<'a> {
     }
 
     /// The next whole lines as bytes, where they can be read apart from the rest.
-    pub(crate) fn take_lines(&mut self, n_bytes: usize) -> Result<Option<Vec<u8>>, DataError> {
-        let taken = self.records.take_lines(n_bytes);
+    pub(crate) fn take_lines(
+        &mut self,
+        n_bytes: usize,
+        memory: Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, DataError> {
+        let taken = self.records.take_lines(n_bytes, memory);
         taken.map_err(|error| read_error(self.path, self.max_bytes, &error))
     }
 
@@ -91,7 +96,7 @@ impl<'a> Table<'a> {
 
     /// The rows of lines that were taken from this table, or from one like it, after so many others.
     pub(crate) fn rows_of(&self, lines: &[u8], n_before: u64) -> Self {
-        let reader: Box<dyn Read> = Box::new(io::Cursor::new(lines.to_vec()));
+        let reader: Box<dyn Read + Send> = Box::new(io::Cursor::new(lines.to_vec()));
         let records = Records::after(BufReader::new(reader), self.separator(), n_before);
         Self { path: self.path, max_bytes: self.max_bytes, records }
     }

@@ -5,12 +5,14 @@ mod write;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use bytes::Bytes;
 use driftgraph_core::{EdgeScores, SignatureGraph};
 
 use crate::csv_table::{Table, TextRow, parse_number};
 use crate::error::{Collector, DataErrors};
 use crate::problem::Problem;
 use crate::roles::check_names;
+use crate::source::TableFile;
 
 pub use write::{write_edges, write_scores, write_truth};
 
@@ -144,7 +146,23 @@ fn is_truth(weight: f64) -> bool {
 /// A matrix carries names in its first row and first column; since half of the field writes
 /// sources in rows and half in columns, it is refused without an `orientation`.
 pub fn read_edges(path: &Path, orientation: Option<Orientation>) -> Result<EdgeTable, DataErrors> {
-    let mut table = Table::open(path, None, MAX_BYTES)?;
+    read_file(TableFile::on_disk(path), orientation)
+}
+
+/// The same of bytes that are in memory; messages call them by a name.
+pub fn read_edges_in_memory(
+    name: &Path,
+    bytes: &Bytes,
+    orientation: Option<Orientation>,
+) -> Result<EdgeTable, DataErrors> {
+    read_file(TableFile::in_memory(name, bytes), orientation)
+}
+
+fn read_file(
+    file: TableFile<'_>,
+    orientation: Option<Orientation>,
+) -> Result<EdgeTable, DataErrors> {
+    let mut table = Table::open(file, None, MAX_BYTES)?;
     let columns = table.header()?;
     match EdgeColumns::find(&columns) {
         Some(roles) => read_list(&mut table, &columns, &roles),

@@ -11,9 +11,9 @@ const BLOCK: usize = 1 << 16;
 ///
 /// Returned with the encoding in use.
 pub(crate) fn as_utf8(
-    mut reader: Box<dyn Read>,
+    mut reader: Box<dyn Read + Send>,
     said: Option<Encoding>,
-) -> io::Result<(Box<dyn Read>, Encoding)> {
+) -> io::Result<(Box<dyn Read + Send>, Encoding)> {
     let mut start = Vec::new();
     reader.by_ref().take(2).read_to_end(&mut start)?;
     let is_big_endian = start == [0xfe, 0xff];

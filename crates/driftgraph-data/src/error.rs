@@ -66,6 +66,10 @@ pub struct DataError {
 
 impl fmt::Display for DataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What was said on the command line has no file.
+        if self.place.file.as_os_str().is_empty() {
+            return write!(f, "{}", self.problem);
+        }
         write!(f, "{}: {}", self.place, self.problem)
     }
 }

@@ -20,6 +20,17 @@ pub fn fingerprint(data: &SeriesSet) -> String {
             hasher.update(&number.to_le_bytes());
         }
     }
+    for &input in data.inputs() {
+        hasher.update(b"input");
+        hasher.update(&(input as u64).to_le_bytes());
+        hasher.update(format!("{:?}", data.input_hold()).as_bytes());
+    }
+    for series in data.series() {
+        if let Some(done) = series.what_was_done() {
+            hasher.update(b"done");
+            hasher.update(&done);
+        }
+    }
     hasher.finalize().to_hex()[..32].to_owned()
 }
 

@@ -8,6 +8,7 @@ use crate::error::DataErrors;
 use crate::guesses::Guess;
 use crate::options::ReadOptions;
 use crate::rows::Rows;
+use crate::source::TableFile;
 use crate::table::TableFormat;
 use crate::{guesses, npz, parquet_table, text_table};
 
@@ -31,8 +32,8 @@ enum FormatReader {
     Cells(TextSource),
     /// Columns with types.
     Typed {
-        read: fn(&Path, &ReadOptions) -> Result<FileContent, DataErrors>,
-        column_names: fn(&Path, &ReadOptions) -> Vec<String>,
+        read: fn(TableFile<'_>, &ReadOptions) -> Result<FileContent, DataErrors>,
+        column_names: fn(TableFile<'_>, &ReadOptions) -> Vec<String>,
     },
 }
 
@@ -55,7 +56,7 @@ static FORMATS: [Format; 7] = [
         endings: &["parquet", "pq"],
         is_also_gzip: false,
         reader: FormatReader::Typed {
-            read: |path, options| Ok((parquet_table::read(path, options)?, None)),
+            read: |file, options| Ok((parquet_table::read(file, options)?, None)),
             column_names: parquet_table::column_names,
         },
         written_as: Some(TableFormat::Parquet),
@@ -86,33 +87,33 @@ impl Format {
     /// Reads a file by the options alone.
     pub(crate) fn read(
         &self,
-        path: &Path,
+        file: TableFile<'_>,
         options: &ReadOptions,
     ) -> Result<FileContent, DataErrors> {
         match self.reader {
-            FormatReader::Cells(source) => Ok((text_table::read(path, source, options)?, None)),
-            FormatReader::Typed { read, .. } => read(path, options),
+            FormatReader::Cells(source) => Ok((text_table::read(file, source, options)?, None)),
+            FormatReader::Typed { read, .. } => read(file, options),
         }
     }
 
     /// Options under which a file may be read that could not be, or what is wrong with it.
     pub(crate) fn guess(
         &self,
-        path: &Path,
+        file: TableFile<'_>,
         errors: DataErrors,
         options: &ReadOptions,
     ) -> Result<Guess, DataErrors> {
         match self.reader {
-            FormatReader::Cells(source) => guesses::guess(path, source, errors, options),
+            FormatReader::Cells(source) => guesses::guess(file, source, errors, options),
             FormatReader::Typed { .. } => Err(errors),
         }
     }
 
     /// Names of the columns; none where they cannot be read.
-    pub(crate) fn column_names(&self, path: &Path, options: &ReadOptions) -> Vec<String> {
+    pub(crate) fn column_names(&self, file: TableFile<'_>, options: &ReadOptions) -> Vec<String> {
         match self.reader {
-            FormatReader::Cells(source) => text_table::column_names(path, source, options),
-            FormatReader::Typed { column_names, .. } => column_names(path, options),
+            FormatReader::Cells(source) => text_table::column_names(file, source, options),
+            FormatReader::Typed { column_names, .. } => column_names(file, options),
         }
     }
 }

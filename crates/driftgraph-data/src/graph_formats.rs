@@ -1,6 +1,7 @@
 //! Learned edges in the formats of other programs: lists, matrices, DOT, GraphML, GEXF and JSON.
 
 mod attributes;
+mod cytoscape;
 
 use std::fmt::Write as _;
 
@@ -28,6 +29,8 @@ pub enum GraphFormat {
     Gexf,
     /// Cytoscape and Cytoscape.js.
     Cytoscape,
+    /// The style in which Cytoscape shows such a graph; the same for every graph.
+    CytoscapeStyle,
     /// Node-link JSON: networkx and D3.
     Json,
 }
@@ -50,13 +53,14 @@ impl GraphFormat {
 
 impl GraphFormat {
     /// All formats.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Csv,
         Self::Matrix,
         Self::Dot,
         Self::GraphMl,
         Self::Gexf,
         Self::Cytoscape,
+        Self::CytoscapeStyle,
         Self::Json,
     ];
 
@@ -69,6 +73,7 @@ impl GraphFormat {
             Self::GraphMl => "graphml",
             Self::Gexf => "gexf",
             Self::Cytoscape => "cytoscape",
+            Self::CytoscapeStyle => "cytoscape-style",
             Self::Json => "json",
         }
     }
@@ -97,7 +102,8 @@ pub fn graph_text(names: &[String], edges: &[LearnedEdge], format: GraphFormat) 
         GraphFormat::Dot => dot(names, edges),
         GraphFormat::GraphMl => graphml(names, edges),
         GraphFormat::Gexf => gexf(names, edges),
-        GraphFormat::Cytoscape => pretty(&cytoscape(names, edges)),
+        GraphFormat::Cytoscape => pretty(&cytoscape::graph(names, edges)),
+        GraphFormat::CytoscapeStyle => cytoscape::style(),
         GraphFormat::Json => pretty(&node_link(names, edges)),
     }
 }
@@ -362,28 +368,6 @@ fn node_link(names: &[String], edges: &[LearnedEdge]) -> Value {
     });
     let links: Vec<Value> = links.collect();
     json!({"directed": true, "multigraph": false, "graph": {}, "nodes": nodes, "edges": links})
-}
-
-fn cytoscape(names: &[String], edges: &[LearnedEdge]) -> Value {
-    let nodes = names
-        .iter()
-        .enumerate()
-        .map(|(idx, name)| json!({"data": {"id": format!("n{idx}"), "name": name, "label": name}}));
-    let links = edges.iter().zip(weights(edges)).enumerate().map(|(idx, (edge, weight))| {
-        let mut data = attributes_json(edge);
-        data.insert("id".into(), format!("e{idx}").into());
-        data.insert("source".into(), format!("n{}", edge.source).into());
-        data.insert("target".into(), format!("n{}", edge.target).into());
-        data.insert("weight".into(), json!(weight));
-        json!({"data": data})
-    });
-    let (nodes, links): (Vec<Value>, Vec<Value>) = (nodes.collect(), links.collect());
-    json!({
-        "format_version": "1.0",
-        "generated_by": "driftgraph",
-        "data": {"name": "learned graph"},
-        "elements": {"nodes": nodes, "edges": links},
-    })
 }
 
 fn pretty(value: &Value) -> String {

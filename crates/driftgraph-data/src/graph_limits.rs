@@ -4,6 +4,7 @@
 //! warned of wrongly, which `tests/false_alarms.rs` counts.
 
 mod dependent_columns;
+pub(crate) mod pace;
 mod sampling;
 mod time_patterns;
 

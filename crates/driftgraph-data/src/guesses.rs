@@ -3,7 +3,6 @@
 //! Each guess is one that the user could have typed, is told, and is not made where the user said otherwise.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use crate::cells::CellRows;
 use crate::dates::{WrittenDate, parse_timestamp};
@@ -16,6 +15,7 @@ use crate::options::{DecimalMark, Encoding, ReadOptions};
 use crate::problem::Problem;
 use crate::roles::series_by_name;
 use crate::rows::Rows;
+use crate::source::TableFile;
 use driftgraph_text::count;
 
 /// Better options, and the sentence that tells of them.
@@ -49,14 +49,14 @@ pub(crate) fn row_numbers(rows: &Rows, options: &ReadOptions) -> Option<Guess> {
 
 /// A guess that may mend one of the errors; the errors, told better where possible, if there is none.
 pub(crate) fn guess(
-    path: &Path,
+    file: TableFile<'_>,
     source: TextSource,
     errors: DataErrors,
     options: &ReadOptions,
 ) -> Result<Guess, DataErrors> {
     let has = |is: fn(&Problem) -> bool| errors.errors().iter().any(|error| is(&error.problem));
     if has(|problem| matches!(problem, Problem::NotUtf8)) && options.encoding.is_none() {
-        return latin1(path, source, options).ok_or(errors);
+        return latin1(file, source, options).ok_or(errors);
     }
     let is_about_cells = |problem: &Problem| {
         matches!(
@@ -67,8 +67,8 @@ pub(crate) fn guess(
     if !has(is_about_cells) {
         return Err(errors);
     }
-    let Some(survey) = Survey::of(path, source, options) else { return Err(errors) };
-    let problem = |problem: Problem| DataErrors::from(Place::file(path).problem(problem));
+    let Some(survey) = Survey::of(file, source, options) else { return Err(errors) };
+    let problem = |problem: Problem| DataErrors::from(Place::file(file.path).problem(problem));
     if !options.transpose && Grid::looks_transposed(&survey.header, &survey.first_cells) {
         let (times, mut names) = (survey.header[1..].to_vec(), survey.first_cells);
         // Only some cells were kept: examples, not a count.
@@ -98,10 +98,10 @@ pub(crate) fn guess(
 }
 
 /// Text that is not UTF-8 but has no byte that text does not have.
-fn latin1(path: &Path, source: TextSource, options: &ReadOptions) -> Option<Guess> {
+fn latin1(file: TableFile<'_>, source: TextSource, options: &ReadOptions) -> Option<Guess> {
     let notice = "the text is not UTF-8, so it was read as Latin-1; `--encoding` overrules";
     let guess = Guess::new(options, |options| options.encoding = Some(Encoding::Latin1), notice);
-    let mut rows = CellRows::open(path, source, &guess.options).ok()?;
+    let mut rows = CellRows::open(file, source, &guess.options).ok()?;
     while rows.next_row().ok()?.is_some() {}
     Some(guess)
 }
@@ -132,10 +132,10 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(path: &Path, source: TextSource, options: &ReadOptions) -> Option<Self> {
+    fn of(file: TableFile<'_>, source: TextSource, options: &ReadOptions) -> Option<Self> {
         /// Enough to tell names from times.
         const FIRST_CELLS: usize = 20;
-        let mut table = CellRows::open(path, source, options).ok()?;
+        let mut table = CellRows::open(file, source, options).ok()?;
         let header = table.joined_header(options).ok()?;
         let (mut first_cells, mut missing) = (Vec::new(), BTreeMap::new());
         let mut evidence = DecimalEvidence::default();

@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use driftgraph_core::{SeriesSet, SignatureGraph};
 
 use crate::assemble::assemble;
 use crate::error::{Collector, DataErrors, Place};
 use crate::formats::{FileContent, format_of};
 use crate::guesses;
+use crate::interventions::with_experiment;
 use crate::options::ReadOptions;
 use crate::problem::Problem;
 use crate::rows::KeyColumns;
-use crate::source;
+use crate::source::{self, TableFile};
 use crate::time::TimeAxis;
 use crate::time_names::TimeName;
 
@@ -48,12 +50,38 @@ pub struct Loaded {
 pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErrors> {
     let mut notices = Vec::new();
     let files = source::expand(paths, &mut notices)?;
+    let sources: Vec<TableFile<'_>> = files.iter().map(|file| TableFile::on_disk(file)).collect();
+    load_files(&sources, options, notices)
+}
+
+/// Reads a table whose bytes are in memory; its name says what format it has, and messages call it so.
+///
+/// ```
+/// let table = b"time,x\n0,1.0\n1,2.0\n".to_vec().into();
+/// let options = driftgraph_data::ReadOptions::default();
+/// let loaded = driftgraph_data::load_in_memory("sent.csv".as_ref(), &table, &options)?;
+/// assert_eq!(loaded.data.n_rows(), 2);
+/// # Ok::<(), driftgraph_data::DataErrors>(())
+/// ```
+pub fn load_in_memory(
+    name: &Path,
+    bytes: &Bytes,
+    options: &ReadOptions,
+) -> Result<Loaded, DataErrors> {
+    load_files(&[TableFile::in_memory(name, bytes)], options, Vec::new())
+}
+
+fn load_files(
+    files: &[TableFile<'_>],
+    options: &ReadOptions,
+    mut notices: Vec<String>,
+) -> Result<Loaded, DataErrors> {
     let mut tables = Vec::new();
     let mut truth = None;
     // Every file is looked at before giving up, so that all problems are reported at once.
     let mut collector = Collector::default();
-    for file in &files {
-        match read_file(file, options) {
+    for file in files {
+        match read_file(*file, options) {
             Ok((mut rows, graph)) => {
                 for notice in std::mem::take(&mut rows.notices) {
                     // What was found in many files is told once.
@@ -74,6 +102,7 @@ pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErro
     collector.finish()?;
     let key_columns = tables[0].key_columns.clone();
     let (data, time_axis) = assemble(tables, options, &mut notices)?;
+    let data = with_experiment(data, options, &time_axis, &mut notices)?;
     let KeyColumns { time: time_column, series: series_column, .. } = key_columns;
     let is_likely =
         |column: &&String| TimeName::of(column).is_some_and(|name| name.is_likely_only());
@@ -86,19 +115,21 @@ pub fn load(paths: &[PathBuf], options: &ReadOptions) -> Result<Loaded, DataErro
             "rows were taken as equally spaced in time, and counted: 0, 1, 2, ...".to_owned(),
         );
     }
+    let files = files.iter().map(|file| file.path.to_owned()).collect();
     Ok(Loaded { data, time_axis, truth, files, time_column, series_column, notices })
 }
 
 /// Reads a file as the user said, and where that fails, or makes no sense, by guesses, which are told.
-fn read_file(path: &Path, said: &ReadOptions) -> Result<FileContent, DataErrors> {
-    if !path.exists() {
+fn read_file(file: TableFile<'_>, said: &ReadOptions) -> Result<FileContent, DataErrors> {
+    let path = file.path;
+    if !file.exists() {
         return Err(Place::file(path).problem(Problem::NotFound).into());
     }
     let unknown = || Place::file(path).problem(Problem::UnknownFormat);
     let format = format_of(path).ok_or_else(unknown)?;
     let (mut options, mut told) = (said.clone(), Vec::new());
     loop {
-        let guess = match format.read(path, &options) {
+        let guess = match format.read(file, &options) {
             Ok((mut rows, graph)) => {
                 if let Some(guess) = guesses::row_numbers(&rows, &options) {
                     guess
@@ -107,7 +138,7 @@ fn read_file(path: &Path, said: &ReadOptions) -> Result<FileContent, DataErrors>
                     return Ok((rows, graph));
                 }
             }
-            Err(errors) => format.guess(path, errors, &options)?,
+            Err(errors) => format.guess(file, errors, &options)?,
         };
         options = guess.options;
         told.push(guess.notice);
@@ -119,7 +150,8 @@ fn read_file(path: &Path, said: &ReadOptions) -> Result<FileContent, DataErrors>
 /// For those who ask which column is which before anything else is certain: a table with other problems still has
 /// columns.
 pub fn column_names(path: &Path, options: &ReadOptions) -> Vec<String> {
-    format_of(path).map_or_else(Vec::new, |format| format.column_names(path, options))
+    format_of(path)
+        .map_or_else(Vec::new, |format| format.column_names(TableFile::on_disk(path), options))
 }
 
 /// The tables of a folder in the order they are read, or the file itself; none where there is nothing to read.

@@ -1,6 +1,5 @@
 //! Archives of NumPy arrays: `x` (series, time, variable), `t`, `mask`, `graph`, `names`.
 
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -16,12 +15,13 @@ use crate::options::ReadOptions;
 use crate::problem::Problem;
 use crate::roles;
 use crate::rows::{KeyColumns, NameColumn, Rows, check_row_count};
-use crate::source::{self, Limited};
+use crate::source::{self, Limited, OpenFile, TableFile};
 use crate::time::RawTimes;
 
 /// Reads an archive; `mask` is true where a cell was observed, `graph` has sources in its rows.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<FileContent, DataErrors> {
-    let mut archive = Archive::open(path, options.max_bytes)?;
+pub(crate) fn read(file: TableFile<'_>, options: &ReadOptions) -> Result<FileContent, DataErrors> {
+    let path = file.path;
+    let mut archive = Archive::open(file, options.max_bytes)?;
     let shape = archive.shape_of_x()?;
     let mut values = archive.numbers("x", &[shape.as_x()])?;
     shape.check_not_empty(path)?;
@@ -68,13 +68,14 @@ impl Shape {
 
 struct Archive<'a> {
     path: &'a Path,
-    zip: ZipArchive<BufReader<File>>,
+    zip: ZipArchive<BufReader<OpenFile>>,
     max_bytes: u64,
 }
 
 impl<'a> Archive<'a> {
-    fn open(path: &'a Path, max_bytes: u64) -> Result<Self, DataError> {
-        let file = source::open(path, max_bytes)?;
+    fn open(file: TableFile<'a>, max_bytes: u64) -> Result<Self, DataError> {
+        let path = file.path;
+        let file = file.open(max_bytes)?;
         let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(path, &error))?;
         Ok(Self { path, zip, max_bytes })
     }

@@ -1,5 +1,9 @@
 //! What the user says about files; whatever is guessed while reading could have been said here.
 
+use std::path::PathBuf;
+
+use driftgraph_core::InputHold;
+
 /// How files are to be read.
 ///
 /// A run keeps its options. Those it does not mention have their defaults, so that older runs stay readable.
@@ -32,6 +36,20 @@ pub struct ReadOptions {
     pub missing: Option<Vec<String>>,
     /// How letters are stored; UTF-8, unless the bytes say otherwise.
     pub encoding: Option<Encoding>,
+    /// Variables that were set from outside: they drive, and are not driven.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+    /// What inputs do between rows.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub input_hold: InputHold,
+    /// Table of what was done to other variables, and when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interventions: Option<PathBuf>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_usual(hold: &InputHold) -> bool {
+    *hold == InputHold::default()
 }
 
 impl Default for ReadOptions {
@@ -50,6 +68,9 @@ impl Default for ReadOptions {
             decimal: None,
             missing: None,
             encoding: None,
+            inputs: Vec::new(),
+            input_hold: InputHold::default(),
+            interventions: None,
         }
     }
 }
@@ -74,6 +95,9 @@ impl ReadOptions {
             ("decimal", self.decimal.map(|mark| mark.name().to_owned())),
             ("missing", self.missing.as_ref().map(|words| words.join(","))),
             ("encoding", self.encoding.map(|encoding| encoding.name().to_owned())),
+            ("inputs", list(&self.inputs)),
+            ("input-hold", (self.input_hold == InputHold::Linear).then(|| "linear".to_owned())),
+            ("interventions", self.interventions.as_ref().map(|path| path.display().to_string())),
         ];
         let values = values.into_iter().filter_map(|(name, value)| Some((name, Some(value?))));
         let flags = [("transpose", self.transpose), ("even-steps", self.even_steps)];

@@ -1,6 +1,5 @@
 //! Parquet files, by the same rules of columns as tables of text.
 
-use std::fs::File;
 use std::path::Path;
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
@@ -17,36 +16,45 @@ use crate::options::{DateOrder, ReadOptions};
 use crate::problem::Problem;
 use crate::roles::{self, Roles};
 use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count, even_times};
-use crate::source;
+use crate::source::{OpenFile, TableFile};
 use crate::time::{RawTimes, TimeColumn, whole_numbers};
 
 /// Reads a whole file.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Rows, DataErrors> {
-    let file = source::open(path, options.max_bytes)?;
-    decoded(path, || Table::open(path, file, options)?.read(options))
+pub(crate) fn read(source: TableFile<'_>, options: &ReadOptions) -> Result<Rows, DataErrors> {
+    let file = source.open(options.max_bytes)?;
+    decoded(source.path, || Table::open(source.path, file, options)?.read(options))
 }
 
 /// Names of the columns; none where the file cannot be read.
-pub(crate) fn column_names(path: &Path, options: &ReadOptions) -> Vec<String> {
-    let Ok(file) = source::open(path, options.max_bytes) else { return Vec::new() };
-    let table = without_panics(|| Table::open(path, file, options).map(|table| table.columns));
+pub(crate) fn column_names(source: TableFile<'_>, options: &ReadOptions) -> Vec<String> {
+    let Ok(file) = source.open(options.max_bytes) else { return Vec::new() };
+    let table =
+        without_panics(|| Table::open(source.path, file, options).map(|table| table.columns));
     table.and_then(Result::ok).unwrap_or_default()
 }
 
 struct Table<'a> {
     path: &'a Path,
-    reader: SerializedFileReader<File>,
+    reader: Box<dyn FileReader>,
     columns: Vec<String>,
     n_rows: usize,
     style: NumberStyle,
+}
+
+/// A reader of what is on disk or in memory.
+fn reader_of(file: OpenFile) -> Result<Box<dyn FileReader>, ParquetError> {
+    Ok(match file {
+        OpenFile::Disk(file) => Box::new(SerializedFileReader::new(file)?),
+        OpenFile::Memory(bytes) => Box::new(SerializedFileReader::new(bytes.into_inner())?),
+    })
 }
 
 /// Times, and a sentence on how they were read where that is not obvious.
 type TimesAndNotice = (RawTimes, Option<String>);
 
 impl<'a> Table<'a> {
-    fn open(path: &'a Path, file: File, options: &ReadOptions) -> Result<Self, DataError> {
-        let reader = SerializedFileReader::new(file).map_err(|error| damaged(path, &error))?;
+    fn open(path: &'a Path, file: OpenFile, options: &ReadOptions) -> Result<Self, DataError> {
+        let reader = reader_of(file).map_err(|error| damaged(path, &error))?;
         let metadata = reader.metadata();
         let columns: Vec<String> = (metadata.file_metadata().schema_descr().columns().iter())
             .map(|column| column.path().string())

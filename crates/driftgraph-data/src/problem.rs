@@ -1,5 +1,7 @@
 //! What can be wrong with a file, in the user's words, and what to do about it.
 
+use driftgraph_core::ExperimentProblem;
+
 use crate::formats::readable;
 use crate::message_text::list;
 
@@ -319,6 +321,47 @@ pub enum Problem {
         /// What is known.
         known: Vec<String>,
     },
+    /// A table that is none of interventions.
+    #[error("this is no table of interventions: its columns are {}", list(columns))]
+    NotInterventions {
+        /// The columns found.
+        columns: Vec<String>,
+    },
+    /// A word for no kind of intervention.
+    #[error("`{found}` is not one of knockout, hold, knockdown, overexpress, shift")]
+    UnknownIntervention {
+        /// The word.
+        found: String,
+    },
+    /// A value of an intervention that is no number.
+    #[error("`{found}` is not a number")]
+    NotAValue {
+        /// What stands there.
+        found: String,
+    },
+    /// A bound of a window that is no time.
+    #[error("{reason}")]
+    NotATimeOfWindow {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Columns were to say what was done, and none does.
+    #[error("no column is called like `knockout:NAME`, so none says what was done")]
+    NoInterventionColumns,
+    /// A column that says what was done to nothing.
+    #[error("the column `{found}` names no column of the data after its colon")]
+    UnknownInterventionColumn {
+        /// The column.
+        found: String,
+    },
+    /// What was done does not go with the data.
+    #[error("{}", experiment_text(problem, lines))]
+    Experiment {
+        /// What is wrong.
+        problem: ExperimentProblem,
+        /// Line of the file of every row of the table.
+        lines: Vec<u64>,
+    },
     /// The same edge twice.
     #[error("the edge `{source_name} -> {target_name}` appears twice")]
     DuplicateEdge {
@@ -429,6 +472,21 @@ impl Problem {
                 "expected `source,target,score`, `source,target,probability`, or `cause,effect`, \
                  or a square matrix with names"
             }
+            Self::NotInterventions { .. } => {
+                "expected the columns `series,variable,kind,value,from,to`; only `variable` and `kind` must be there"
+            }
+            Self::UnknownIntervention { .. } => {
+                "set variables are `knockout` or `hold`; pushed ones `knockdown`, `overexpress` or `shift`"
+            }
+            Self::NotAValue { .. } => "leave the cell empty where no value is known",
+            Self::NotATimeOfWindow { .. } => {
+                "write times as the data have them; leave `from` or `to` empty for an open window"
+            }
+            Self::Experiment { problem, .. } => problem.hint(),
+            Self::NoInterventionColumns => INTERVENTION_COLUMNS,
+            Self::UnknownInterventionColumn { .. } => {
+                "a column `knockout:G1` says when `G1` was knocked out, and there must be a column `G1`"
+            }
             Self::NotAScore { .. } => "give the score as a number, or leave the edge out",
             Self::NotATruth { .. } => {
                 "list the true edges alone, as `source,target`, or with a weight of 1 for an edge and 0 for none"
@@ -445,6 +503,18 @@ impl Problem {
         };
         Some(hint.to_owned())
     }
+}
+
+/// What to do where no column says what was done.
+const INTERVENTION_COLUMNS: &str = "call columns `knockout:NAME`, `hold:NAME`, `knockdown:NAME`, `overexpress:NAME` or `shift:NAME`; for a file called \
+     `columns` write `./columns`";
+
+/// The other line of a contradiction by its row in the file.
+fn experiment_text(problem: &ExperimentProblem, lines: &[u64]) -> String {
+    let text = problem.to_string();
+    let ExperimentProblem::Contradiction { other, .. } = problem else { return text };
+    let row = lines.get(other - 1).copied().unwrap_or_default();
+    text.replace(&format!("line {other} of the table"), &format!("row {row}"))
 }
 
 fn label_hint(label: &str) -> String {

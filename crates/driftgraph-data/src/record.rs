@@ -14,6 +14,8 @@ use driftgraph_core::{ElboTerms, Preparation, SignatureGraph, Transform};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::drifting::DriftingRecord;
+use crate::regimes::RegimesRecord;
 use crate::run_folder::DataDescription;
 
 /// Version of the layout of `run.json`; 2 had no method, since there was only one.
@@ -36,9 +38,31 @@ pub struct MethodRequest {
     pub settings: Map<String, Value>,
     /// What is known of single edges.
     pub edges: Vec<KnownEdge>,
+    /// Which variables may drive and be driven.
+    #[serde(skip_serializing_if = "EdgeLimits::is_empty")]
+    pub limits: EdgeLimits,
     /// What is taken out of the data before the fit.
     #[serde(skip_serializing_if = "Preparation::is_empty")]
     pub preparation: Preparation,
+}
+
+/// Which variables may drive and be driven; all where none are named.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EdgeLimits {
+    /// Variables that may drive others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+    /// Variables that others may drive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
+}
+
+impl EdgeLimits {
+    /// Whether every variable may do both.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty() && self.targets.is_empty()
+    }
 }
 
 /// Why a fit ended.
@@ -50,7 +74,7 @@ pub enum Ending {
     Finished,
     /// Its follower asked for it.
     Interrupted,
-    /// Its time was over.
+    /// Its time, or the steps that it was allowed, were over.
     TimeBudget,
     /// Its steps were not finite any more; what is there is the last good model.
     Diverged,
@@ -144,6 +168,12 @@ pub struct TrainingRecord {
     /// How often bootstrap samples keep each edge, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stability: Option<Stability>,
+    /// Regimes or conditions, and what differs between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regimes: Option<Box<RegimesRecord>>,
+    /// Effects that move in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drifting: Option<Box<DriftingRecord>>,
     /// Why the graph is not to be believed as it stands, and what to do; nothing where it may be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
@@ -153,6 +183,12 @@ pub struct TrainingRecord {
 }
 
 impl TrainingRecord {
+    /// Steps that were made, in the unit in which the method counts them; `None` where it does not.
+    pub fn steps(&self) -> Option<u64> {
+        let reached = self.reached.map(|reached| reached.steps);
+        reached.or_else(|| self.counters.as_ref().map(|counters| counters.steps))
+    }
+
     /// Says of each edge how often bootstrap samples keep it, where there were any.
     pub fn complete_edges(&self, edges: &mut [LearnedEdge]) {
         let Some(stability) = &self.stability else { return };

@@ -53,9 +53,13 @@ impl<R: BufRead> Records<R> {
     /// The next lines, about so many bytes, to be read elsewhere: whole ones, without quotation marks.
     ///
     /// None where there are no such lines: what is left has to be read row by row. Whoever reads them says how
-    /// many they were ([`Self::count_lines`]).
-    pub(crate) fn take_lines(&mut self, n_bytes: usize) -> io::Result<Option<Vec<u8>>> {
-        if self.separator.is_none() { Ok(None) } else { self.lines.take(n_bytes) }
+    /// many they were ([`Self::count_lines`]). They are put into `bytes`, whose memory is used again.
+    pub(crate) fn take_lines(
+        &mut self,
+        n_bytes: usize,
+        bytes: Vec<u8>,
+    ) -> io::Result<Option<Vec<u8>>> {
+        if self.separator.is_none() { Ok(None) } else { self.lines.take(n_bytes, bytes) }
     }
 
     /// Counts lines that were read elsewhere.
@@ -198,9 +202,9 @@ struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     /// Bytes up to a line's end, without quotation marks; all of them where the text ends before.
-    fn take(&mut self, n_bytes: usize) -> io::Result<Option<Vec<u8>>> {
+    fn take(&mut self, n_bytes: usize, mut bytes: Vec<u8>) -> io::Result<Option<Vec<u8>>> {
         // It grows with what is there: most tables are small.
-        let mut bytes = Vec::new();
+        bytes.clear();
         self.reader.by_ref().take(n_bytes as u64).read_to_end(&mut bytes)?;
         if std::mem::take(&mut self.skip_line_feed) && bytes.first() == Some(&b'\n') {
             bytes.remove(0);
@@ -286,10 +290,14 @@ impl<R: BufRead> BufRead for GivenBack<R> {
 
 impl<R: BufRead> Read for GivenBack<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let ready = self.fill_buf()?;
+        let ready = &self.bytes[self.n_taken..];
+        if ready.is_empty() {
+            // Large reads go past the buffer of the reader below.
+            return self.reader.read(buffer);
+        }
         let n_bytes = ready.len().min(buffer.len());
         buffer[..n_bytes].copy_from_slice(&ready[..n_bytes]);
-        self.consume(n_bytes);
+        self.n_taken += n_bytes;
         Ok(n_bytes)
     }
 }
@@ -373,7 +381,7 @@ mod tests {
             let mut records = Records::new(reader, None);
             assert!(records.advance().unwrap());
             let mut found = vec![(1, vec!["a".to_owned(), "b".to_owned()])];
-            while let Some(block) = records.take_lines(n_bytes).unwrap() {
+            while let Some(block) = records.take_lines(n_bytes, Vec::new()).unwrap() {
                 assert!(!block.contains(&b'"'));
                 let mut part = Records::after(&block[..], Some(b','), records.n_lines());
                 while part.advance().unwrap() {

@@ -116,11 +116,8 @@ pub(crate) struct NameColumn {
 impl NameColumn {
     /// Adds the next row's name.
     pub(crate) fn push(&mut self, name: &str) {
-        // Rows of one series usually follow each other.
-        if let Some(&last) = self.name_idx.last()
-            && self.names[last as usize] == name
-        {
-            return self.name_idx.push(last);
+        if self.push_again(name) {
+            return;
         }
         let idx = self.by_name.get(name).copied().unwrap_or_else(|| {
             self.names.push(name.to_owned());
@@ -129,6 +126,14 @@ impl NameColumn {
             idx
         });
         self.name_idx.push(idx);
+    }
+
+    /// Adds the next row's name if it is that of the row before, as rows of one series usually follow each other.
+    pub(crate) fn push_again(&mut self, name: &str) -> bool {
+        let last = self.name_idx.last().copied();
+        let again = last.filter(|&last| self.names[last as usize] == name);
+        self.name_idx.extend(again);
+        again.is_some()
     }
 }
 

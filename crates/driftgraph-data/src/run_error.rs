@@ -60,6 +60,19 @@ pub enum RunError {
         /// The method.
         method: String,
     },
+    /// A question that needs one process, asked of a run with several.
+    #[error(
+        "the run in `{}` has {} processes that take turns ({}), and simulate, forecast, impute and intervene ask for one",
+        folder.display(),
+        names.len(),
+        names.join(", ")
+    )]
+    SeveralProcesses {
+        /// The folder.
+        folder: PathBuf,
+        /// Names of the regimes.
+        names: Vec<String>,
+    },
     /// A run that was written by a later version.
     #[error(
         "the run in `{}` has format {found}, which is newer than format {known} of this driftgraph",
@@ -125,6 +138,9 @@ impl RunError {
             Self::Data { .. } => "say where the data are now with `--data FILE`",
             Self::DataChanged { .. } => {
                 "fit the data again, or name the data of the fit with `--data FILE`"
+            }
+            Self::SeveralProcesses { .. } => {
+                "fit the series or times of one regime alone to ask its process"
             }
             Self::NoProcess { .. } => {
                 "fit the data with `bridge` or `simulated` to learn a process"

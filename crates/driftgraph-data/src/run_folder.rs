@@ -187,26 +187,33 @@ impl Run {
     /// # Ok::<(), driftgraph_data::RunError>(())
     /// ```
     pub fn load(path: &Path) -> Result<Self, RunError> {
-        let folder = RunFolder { path: path.to_owned() };
+        let folder = RunFolder::at(path);
         let record = folder.read_record()?;
+        let bytes = read_limited(&folder.result_file(&record), MAX_MODEL_BYTES)?;
+        Self::assembled(&folder, record, &bytes)
+    }
+
+    /// A run whose `run.json`, and whose model or edges, are in memory; messages name the folder.
+    pub fn from_bytes(folder: &Path, record: &[u8], result: &[u8]) -> Result<Self, RunError> {
+        let folder = RunFolder::at(folder);
+        let record = folder.record_of(record)?;
+        Self::assembled(&folder, record, result)
+    }
+
+    fn assembled(folder: &RunFolder, record: RunRecord, result: &[u8]) -> Result<Self, RunError> {
+        let file = folder.result_file(&record);
+        let damaged = |reason: String| RunError::Damaged { file: file.clone(), reason };
         let learned = if let Some(description) = &record.model {
-            let file = folder.model_file();
-            let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
-            let damaged = |reason: String| RunError::Damaged { file: file.clone(), reason };
             let arrays =
-                SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
+                SafeTensors::deserialize(result).map_err(|error| damaged(error.to_string()))?;
             let model = FittedModel::from_parts(description.clone(), &StoredArrays(arrays))
                 .and_then(|model| model.with_transform(record.transform.clone()))
-                .map_err(|source| RunError::Model { folder: path.to_owned(), source })?;
+                .map_err(|source| RunError::Model { folder: folder.path.clone(), source })?;
             LearnedRun::Model(Box::new(model))
         } else {
-            let file = folder.edges_file();
-            let bytes = read_limited(&file, MAX_MODEL_BYTES)?;
-            let edges = read_edge_table(&bytes, &record.variables)
-                .map_err(|reason| RunError::Damaged { file, reason })?;
-            LearnedRun::Edges(edges)
+            LearnedRun::Edges(read_edge_table(result, &record.variables).map_err(damaged)?)
         };
-        Ok(Self { record, learned, folder: path.to_owned() })
+        Ok(Self { record, learned, folder: folder.path.clone() })
     }
 
     /// A run that is at hand already.
@@ -244,9 +251,15 @@ impl Run {
     pub fn model(&self) -> Result<&FittedModel, RunError> {
         match &self.learned {
             LearnedRun::Model(model) => Ok(model),
-            LearnedRun::Edges(_) => Err(RunError::NoProcess {
-                folder: self.folder.clone(),
-                method: self.record.method.clone(),
+            LearnedRun::Edges(_) => Err(match &self.record.training.regimes {
+                Some(regimes) => RunError::SeveralProcesses {
+                    folder: self.folder.clone(),
+                    names: regimes.names.clone(),
+                },
+                None => RunError::NoProcess {
+                    folder: self.folder.clone(),
+                    method: self.record.method.clone(),
+                },
             }),
         }
     }
@@ -274,13 +287,23 @@ impl RunFolder {
                 RunError::NotARun { folder }
             });
         }
-        let text = read_limited(&file, MAX_DESCRIPTION_BYTES)?;
-        let found = self.version_of(&file, &text, RUN_VERSION)?;
+        self.record_of(&read_limited(&file, MAX_DESCRIPTION_BYTES)?)
+    }
+
+    /// Where what was learned is: the model, or, where the method has none, the edges.
+    fn result_file(&self, record: &RunRecord) -> PathBuf {
+        if record.model.is_some() { self.model_file() } else { self.edges_file() }
+    }
+
+    /// Checks the content of `run.json`.
+    fn record_of(&self, text: &[u8]) -> Result<RunRecord, RunError> {
+        let file = self.run_file();
+        let found = self.version_of(&file, text, RUN_VERSION)?;
         if found < OLDEST_RUN_VERSION {
             let folder = self.path.clone();
             return Err(RunError::OlderFormat { folder, found, known: RUN_VERSION });
         }
-        let record: RunRecord = serde_json::from_slice(&text)
+        let record: RunRecord = serde_json::from_slice(text)
             .map_err(|error| RunError::Damaged { file, reason: error.to_string() })?;
         Ok(record.brought_up_to_date())
     }

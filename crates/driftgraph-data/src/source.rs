@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 
 use crate::error::{DataError, Place};
@@ -100,19 +101,76 @@ fn natural_key(text: &str) -> Vec<(u64, String)> {
     key
 }
 
-/// Opens a file that must be read from any position; refuses one over the limit.
-pub(crate) fn open(path: &Path, max_bytes: u64) -> Result<File, DataError> {
-    let file = File::open(path).map_err(|error| io_error(path, &error))?;
-    let size = file.metadata().map_err(|error| io_error(path, &error))?.len();
-    if size > max_bytes {
-        return Err(Place::file(path).problem(Problem::TooLarge { limit: max_bytes }));
+/// A file to be read: one on disk, or bytes that are in memory already under the name that a file would have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TableFile<'a> {
+    /// What messages call it, and whose ending names the format.
+    pub(crate) path: &'a Path,
+    content: Option<&'a Bytes>,
+}
+
+impl<'a> TableFile<'a> {
+    pub(crate) fn on_disk(path: &'a Path) -> Self {
+        Self { path, content: None }
     }
-    Ok(file)
+
+    pub(crate) fn in_memory(path: &'a Path, content: &'a Bytes) -> Self {
+        Self { path, content: Some(content) }
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.content.is_some() || self.path.exists()
+    }
+
+    /// Opens what must be read from any position; refuses what is over the limit.
+    pub(crate) fn open(&self, max_bytes: u64) -> Result<OpenFile, DataError> {
+        let path = self.path;
+        let (file, size) = if let Some(content) = self.content {
+            (OpenFile::Memory(Cursor::new(content.clone())), content.len() as u64)
+        } else {
+            let file = File::open(path).map_err(|error| io_error(path, &error))?;
+            let size = file.metadata().map_err(|error| io_error(path, &error))?.len();
+            (OpenFile::Disk(file), size)
+        };
+        if size > max_bytes {
+            return Err(Place::file(path).problem(Problem::TooLarge { limit: max_bytes }));
+        }
+        Ok(file)
+    }
+}
+
+/// An open file, wherever its bytes are.
+#[derive(Debug)]
+pub(crate) enum OpenFile {
+    Disk(File),
+    Memory(Cursor<Bytes>),
+}
+
+impl Read for OpenFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Disk(file) => file.read(buffer),
+            Self::Memory(bytes) => bytes.read(buffer),
+        }
+    }
+}
+
+impl Seek for OpenFile {
+    fn seek(&mut self, place: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::Disk(file) => file.seek(place),
+            Self::Memory(bytes) => bytes.seek(place),
+        }
+    }
 }
 
 /// Opens a file of text, decompressing gzip, that fails after `max_bytes`.
-pub(crate) fn open_text(path: &Path, max_bytes: u64) -> Result<Box<dyn Read>, DataError> {
-    let mut file = open(path, max_bytes)?;
+pub(crate) fn open_text(
+    source: TableFile<'_>,
+    max_bytes: u64,
+) -> Result<Box<dyn Read + Send>, DataError> {
+    let path = source.path;
+    let mut file = source.open(max_bytes)?;
     let mut magic = [0; 2];
     let n_magic = file.read(&mut magic).map_err(|error| io_error(path, &error))?;
     file.rewind().map_err(|error| io_error(path, &error))?;

@@ -13,14 +13,18 @@ use crate::grid::Grid;
 use crate::message_text::list;
 use crate::options::ReadOptions;
 use crate::problem::Problem;
-use crate::source;
+use crate::source::{self, TableFile};
 
 /// The cells of a sheet, and what must be told about its choice.
 type SheetCells = (Grid, Vec<String>);
 
 /// The cells of the sheet asked for, or of the first one.
-pub(crate) fn read_cells(path: &Path, options: &ReadOptions) -> Result<SheetCells, DataErrors> {
-    let bytes = whole_file(path, options.max_bytes)?;
+pub(crate) fn read_cells(
+    file: TableFile<'_>,
+    options: &ReadOptions,
+) -> Result<SheetCells, DataErrors> {
+    let path = file.path;
+    let bytes = whole_file(file, options.max_bytes)?;
     decoded(path, || {
         let is_ods = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("ods"));
         Ok(if is_ods { ods(path, bytes, options)? } else { xlsx(path, bytes, options)? })
@@ -28,8 +32,9 @@ pub(crate) fn read_cells(path: &Path, options: &ReadOptions) -> Result<SheetCell
 }
 
 /// The bytes of the file; what they promise to decompress to must be within the limit too.
-fn whole_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, DataError> {
-    let file = source::open(path, max_bytes)?;
+fn whole_file(file: TableFile<'_>, max_bytes: u64) -> Result<Vec<u8>, DataError> {
+    let path = file.path;
+    let file = file.open(max_bytes)?;
     let mut bytes = Vec::new();
     let read = BufReader::new(file).read_to_end(&mut bytes);
     read.map_err(|error| source::io_error(path, &error))?;

@@ -4,6 +4,7 @@ use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, Uninformative};
 
 use crate::doubtful_columns;
 use crate::graph_limits;
+pub use crate::graph_limits::pace::Pace;
 use crate::message_text::list;
 use crate::{Loaded, TimeAxis};
 
@@ -34,6 +35,8 @@ pub struct Summary {
     pub rows_per_series: [usize; 2],
     /// Each variable in turn.
     pub variable_details: Vec<VariableSummary>,
+    /// How fast the variables change, and what can be seen at that pace; `None` where rows are few.
+    pub pace: Option<Pace>,
     /// Whether there is something to learn from: a variable that changes within a series.
     pub usable: bool,
     /// What may be wrong with the data.
@@ -90,6 +93,7 @@ impl Summary {
                 times().map(|times| times[times.len() - 1]).fold(f64::NEG_INFINITY, f64::max),
             ],
             median_gap: median_gap(data),
+            pace: Pace::of(left),
             rows_per_series: [lengths().min().unwrap_or(0), lengths().max().unwrap_or(0)],
             variable_details,
             usable: data.series().iter().any(changes),

@@ -12,15 +12,17 @@ use crate::options::ReadOptions;
 use crate::problem::Problem;
 use crate::roles::{self, Roles};
 use crate::rows::{KeyColumns, LongRows, NameColumn, Rows, check_row_count, even_times};
+use crate::source::TableFile;
 use crate::time::{RawTimes, TimeColumn};
 
 /// Reads a whole table.
 pub(crate) fn read(
-    path: &Path,
+    file: TableFile<'_>,
     source: TextSource,
     options: &ReadOptions,
 ) -> Result<Rows, DataErrors> {
-    let mut table = CellRows::open(path, source, options)?;
+    let path = file.path;
+    let mut table = CellRows::open(file, source, options)?;
     let columns = table.joined_header(options)?;
     let roles =
         roles::assign(&columns, options).map_err(|problem| Place::file(path).problem(problem))?;
@@ -48,8 +50,12 @@ pub(crate) fn read(
 }
 
 /// Names of the columns; none where the file cannot be read.
-pub(crate) fn column_names(path: &Path, source: TextSource, options: &ReadOptions) -> Vec<String> {
-    let table = CellRows::open(path, source, options);
+pub(crate) fn column_names(
+    file: TableFile<'_>,
+    source: TextSource,
+    options: &ReadOptions,
+) -> Vec<String> {
+    let table = CellRows::open(file, source, options);
     table.ok().and_then(|mut table| table.header().ok()).unwrap_or_default()
 }
 
@@ -86,7 +92,9 @@ impl TextReader<'_> {
 
     /// Reads time and series as they are written in a row, where there are columns for them.
     fn push_texts(&mut self, name: &str, time: &str, line: u64) -> Result<(), RowProblem> {
-        if let Some(series) = self.series {
+        if let Some(series) = self.series
+            && !self.keys.series.push_again(name)
+        {
             if self.numbers.is_missing(name) {
                 return Err((Some(series), Problem::EmptyCell { text: name.to_owned() }));
             }
@@ -156,18 +164,15 @@ impl TextReader<'_> {
         values: &mut Vec<f64>,
         found: &mut Found<'_>,
     ) -> Result<(), DataErrors> {
-        while let Some(block) = table.take_lines(blocks::BLOCK)? {
-            let numbers = self.numbers.clone();
-            let layout = Layout {
-                separator: table.separator().unwrap_or(b','),
-                n_columns: self.columns.len(),
-                series: self.series,
-                time: self.time,
-                variables,
-                numbers: &numbers,
-                is_plain: numbers.is_plain(),
-            };
-            for part in blocks::read(&block, &layout) {
+        let numbers = self.numbers.clone();
+        let separator = table.separator().unwrap_or(b',');
+        let layout = self.layout(separator, variables, &numbers);
+        let mut block = table.take_lines(blocks::BLOCK, Vec::new())?;
+        let mut memory = Vec::new();
+        while let Some(bytes) = block {
+            let (parts, next) =
+                blocks::read_beside(&bytes, &layout, || table.take_lines(blocks::BLOCK, memory));
+            for part in parts {
                 let n_before = table.n_lines();
                 if let Some(rows) = part.rows {
                     for row in rows.keys() {
@@ -185,8 +190,27 @@ impl TextReader<'_> {
                 }
                 table.count_lines(slowly.n_lines() - n_before);
             }
+            block = next?;
+            memory = bytes;
         }
         Ok(())
+    }
+
+    fn layout<'l>(
+        &self,
+        separator: u8,
+        variables: &'l [usize],
+        numbers: &'l NumberStyle,
+    ) -> Layout<'l> {
+        Layout {
+            separator,
+            n_columns: self.columns.len(),
+            series: self.series,
+            time: self.time,
+            variables,
+            numbers,
+            is_plain: numbers.is_plain(),
+        }
     }
 
     fn read_long(

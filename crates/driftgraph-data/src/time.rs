@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::dates::{WrittenDate, basic_date, basic_months, parse_timestamp, read_dates};
 use crate::message_text::shorten;
-use crate::numbers::NumberStyle;
+use crate::numbers::{NumberStyle, short_decimal};
 use crate::options::DateOrder;
 use crate::problem::Problem;
 
@@ -86,11 +86,27 @@ impl WrittenTimes {
 impl TimeColumn {
     /// Adds the next row's time.
     pub(crate) fn push(&mut self, text: &str, style: &NumberStyle) -> Result<(), Problem> {
-        if style.is_missing(text) {
-            return Err(Problem::EmptyCell { text: text.to_owned() });
+        if !self.push_plain(text, style) {
+            self.push_any(text, style)?;
         }
         self.has_other_numbers |=
             ![6, 8].contains(&text.len()) || !text.bytes().all(|b| b.is_ascii_digit());
+        Ok(())
+    }
+
+    /// Adds a short number to other numbers, which most times are; `false` where that is not what it is.
+    fn push_plain(&mut self, text: &str, style: &NumberStyle) -> bool {
+        let Some(WrittenTimes::Numbers(numbers)) = &mut self.times else { return false };
+        let found = short_decimal(text.as_bytes()).filter(|_| style.is_plain());
+        let number = found.filter(|&(_, n_bytes)| n_bytes == text.len());
+        numbers.extend(number.map(|(number, _)| number));
+        number.is_some()
+    }
+
+    fn push_any(&mut self, text: &str, style: &NumberStyle) -> Result<(), Problem> {
+        if style.is_missing(text) {
+            return Err(Problem::EmptyCell { text: text.to_owned() });
+        }
         let number = style.number(text);
         if number.is_some_and(|number| !number.is_finite()) {
             return Err(Problem::NotATime { text: shorten(text) });

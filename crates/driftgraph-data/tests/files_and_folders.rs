@@ -2,7 +2,7 @@
 
 mod support;
 
-use driftgraph_data::{Problem, ReadOptions, load};
+use driftgraph_data::{Problem, ReadOptions, load, load_in_memory};
 use support::{Folder, content, fixture, gzip, load_text, load_text_with, only_problem, series};
 
 fn load_folder(folder: &Folder) -> driftgraph_data::Loaded {
@@ -173,4 +173,29 @@ fn no_file_is_read_beyond_the_limit() {
     too_large("plain.npz", &std::fs::read(fixture("plain.npz")).unwrap(), 95);
     let exact = load_text_with("a.csv", "time,x\n0,1\n", &limited(11));
     assert!(exact.is_ok());
+}
+
+#[test]
+fn what_is_in_memory_is_read_like_what_is_on_disk() {
+    let names = ["plain.npz", "pandas_wide.parquet", "sheet.ods", "sheets.xlsx"];
+    let folder = Folder::new();
+    let packed = folder.file("packed.csv.gz", gzip(b"series,time,x\na,0,1.5\nb,2020-01-01,2\n"));
+    for path in names.map(fixture).into_iter().chain([packed]) {
+        let bytes = std::fs::read(&path).unwrap().into();
+        let on_disk = load(std::slice::from_ref(&path), &ReadOptions::default());
+        let in_memory = load_in_memory(&path, &bytes, &ReadOptions::default());
+        match (on_disk, in_memory) {
+            (Ok(on_disk), Ok(in_memory)) => {
+                assert_eq!(content(&on_disk), content(&in_memory));
+                assert_eq!((on_disk.files, on_disk.notices), (in_memory.files, in_memory.notices));
+            }
+            (Err(on_disk), Err(in_memory)) => {
+                assert_eq!(on_disk.to_string(), in_memory.to_string());
+            }
+            (on_disk, _) => panic!("only one of them can be read: {on_disk:?}"),
+        }
+        let options = ReadOptions { max_bytes: 10, ..ReadOptions::default() };
+        let refused = load_in_memory(&path, &bytes, &options).unwrap_err();
+        assert!(matches!(only_problem(&refused).0, Problem::TooLarge { limit: 10 }));
+    }
 }

@@ -8,15 +8,17 @@
 mod change;
 mod model;
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+use driftgraph_core::Experiment;
 use driftgraph_core::fitted::expression::Expression;
 use driftgraph_core::fitted::intervention::Interventions;
-use driftgraph_data::edges::{Orientation, read_edges};
-use driftgraph_data::{Duplicates, ReadOptions, load};
+use driftgraph_data::edges::{Orientation, read_edges_in_memory};
+use driftgraph_data::interventions::read_interventions_in_memory;
+use driftgraph_data::{Duplicates, ReadOptions, load_in_memory};
 use driftgraph_methods::{FitPlan, asked_in_toml};
-use driftgraph_run::checkpoint::{Checkpoints, key};
+use driftgraph_run::checkpoint::{key, state_in};
 
 pub use change::changed;
 pub use model::{description, model, sound};
@@ -33,7 +35,7 @@ pub struct Target {
 }
 
 /// All readers.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target {
         name: "csv",
         run: csv,
@@ -67,6 +69,13 @@ pub const TARGETS: [Target; 10] = [
         words: &["source", "target", "probability", "->", "graph"],
     },
     Target {
+        name: "done",
+        run: done,
+        words: &[
+            "series", "variable", "kind", "value", "from", "to", "knockout", "hold", "shift", "*",
+        ],
+    },
+    Target {
         name: "settings",
         run: settings,
         words: &["preset", "bridge", "steps", "1e400", "nan"],
@@ -94,33 +103,13 @@ pub fn corpus(target: &Target) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name)
 }
 
-thread_local! {
-    // One folder per thread: making one for each of millions of inputs would be most of the work.
-    static FOLDER: tempfile::TempDir = scratch();
-}
-
-/// A folder in memory where the system has one.
-fn scratch() -> tempfile::TempDir {
-    let memory = tempfile::Builder::new().prefix("driftgraph-fuzz-").tempdir_in("/dev/shm");
-    memory.or_else(|_| tempfile::tempdir()).expect("there is room for a small folder")
-}
-
-/// The bytes as a file of this name.
-fn file(name: &str, bytes: &[u8]) -> PathBuf {
-    FOLDER.with(|folder| {
-        let path = folder.path().join(name);
-        fs::write(&path, bytes).expect("there is room for a small file");
-        path
-    })
-}
-
 fn read_table(name: &str, bytes: &[u8]) {
-    let path = file(name, bytes);
+    let (name, bytes) = (Path::new(name), Bytes::copy_from_slice(bytes));
     let strict = ReadOptions { max_bytes: 1 << 22, ..ReadOptions::default() };
     let lenient = ReadOptions { duplicates: Duplicates::Mean, ..strict.clone() };
     let turned = ReadOptions { transpose: true, ..lenient.clone() };
     for options in [&strict, &lenient, &turned] {
-        if let Ok(loaded) = load(std::slice::from_ref(&path), options) {
+        if let Ok(loaded) = load_in_memory(name, &bytes, options) {
             assert!(loaded.data.n_rows() > 0, "data without rows were accepted");
         }
     }
@@ -149,12 +138,32 @@ pub fn parquet(bytes: &[u8]) {
 
 /// A list or matrix of edges.
 pub fn edges(bytes: &[u8]) {
-    let path = file("edges.csv", bytes);
+    let bytes = Bytes::copy_from_slice(bytes);
     for orientation in [None, Some(Orientation::SourceRows)] {
-        if let Ok(edges) = read_edges(&path, orientation) {
+        if let Ok(edges) = read_edges_in_memory(Path::new("edges.csv"), &bytes, orientation) {
             let _ = edges.scores(&edges.variables).map(|scores| scores.ranked());
             let _ = edges.graph(&edges.variables);
         }
+    }
+}
+
+/// A table of what was done to the system, with data that it may go with.
+pub fn done(bytes: &[u8]) {
+    const MEASURED: &[u8] = b"series,time,x,y\na,0,1,2\na,1,2,3\na,2,,4\nb,0,1,1\nb,1,3,3\n";
+    let measured = Bytes::from_static(MEASURED);
+    let loaded = load_in_memory(Path::new("measured.csv"), &measured, &ReadOptions::default())
+        .expect("the table is a good one");
+    let bytes = Bytes::copy_from_slice(bytes);
+    let table = read_interventions_in_memory(Path::new("done.csv"), &bytes, &loaded.time_axis);
+    let Ok(table) = table else { return };
+    for inputs in [Vec::new(), vec!["y".to_owned()]] {
+        let interventions = table.rows.clone();
+        let experiment = Experiment { inputs, interventions, ..Experiment::default() };
+        let Ok(set) = experiment.apply(&loaded.data) else { continue };
+        let _ = (set.has_interventions(), set.amounts().len());
+        (0..set.n_series()).for_each(|series| {
+            let _ = set.set_pieces(series);
+        });
     }
 }
 
@@ -183,9 +192,5 @@ pub fn interventions(bytes: &[u8]) {
 
 /// A checkpoint.
 pub fn checkpoint(bytes: &[u8]) {
-    let folder = FOLDER.with(|folder| folder.path().join("checkpoint"));
-    let checkpoints = Checkpoints::open(folder.clone());
-    fs::write(folder.join("fit-1.state"), bytes).expect("there is room for a small file");
-    let _ = checkpoints.check();
-    let _ = checkpoints.find("fit-1", &key("data", "settings"));
+    let _ = state_in(bytes, &key("data", "settings"));
 }

@@ -1,50 +1,43 @@
 //! A run folder whose model or whose description comes from outside.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::LazyLock;
 
 use driftgraph_core::fitted::model::{FittedModel, KnownPath, LinearProcess};
 use driftgraph_core::fitted::simulate::SimulateSettings;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 use driftgraph_data::record::RUN_VERSION;
-use driftgraph_data::run_folder::{DataDescription, Run, RunFolder, write_model};
-use driftgraph_data::{Loaded, ReadOptions, load, write::write_series};
+use driftgraph_data::run_folder::{DataDescription, Run, write_model};
+use driftgraph_data::{Loaded, ReadOptions, load_in_memory, write::write_series};
 use serde_json::json;
 
-thread_local! {
-    // A valid run folder, whose files are replaced one at a time.
-    static VALID: Valid = Valid::new();
-}
+/// A valid run, one half of which is replaced at a time.
+static VALID: LazyLock<Valid> = LazyLock::new(Valid::new);
 
 struct Valid {
-    folder: tempfile::TempDir,
     description: Vec<u8>,
     model: Vec<u8>,
 }
 
 impl Valid {
     fn new() -> Self {
-        let folder = super::scratch();
         let fitted = fitted();
         let description = json!({
             "format_version": RUN_VERSION,
-            "data": DataDescription::new(&loaded(folder.path().join("data.csv")), &ReadOptions::default()),
+            "data": DataDescription::new(&loaded(), &ReadOptions::default()),
             "model": fitted.description(),
         });
         let mut model = Vec::new();
         write_model(&mut model, &fitted.arrays()).expect("memory takes everything");
-        Self { folder, description: description.to_string().into_bytes(), model }
+        Self { description: description.to_string().into_bytes(), model }
     }
+}
 
-    fn load(&self, description: &[u8], model: &[u8]) {
-        let run = RunFolder::at(self.folder.path());
-        fs::write(run.run_file(), description).expect("there is room for a small file");
-        fs::write(run.model_file(), model).expect("there is room for a small file");
-        let Ok(run) = Run::load(run.path()) else { return };
-        let _ = run.edges();
-        let asked = SimulateSettings { n_paths: 2, ..SimulateSettings::new(vec![0.0, 1.0]) };
-        let _ = run.model().map(|model| model.simulate(&asked, None, &|_| ()));
-    }
+fn read(description: &[u8], model: &[u8]) {
+    let Ok(run) = Run::from_bytes(Path::new("run"), description, model) else { return };
+    let _ = run.edges();
+    let asked = SimulateSettings { n_paths: 2, ..SimulateSettings::new(vec![0.0, 1.0]) };
+    let _ = run.model().map(|model| model.simulate(&asked, None, &|_| ()));
 }
 
 fn fitted() -> FittedModel {
@@ -63,28 +56,29 @@ fn fitted() -> FittedModel {
     FittedModel::linear(&process).expect("the process is sound")
 }
 
-fn loaded(path: PathBuf) -> Loaded {
+fn loaded() -> Loaded {
     let names = vec!["x".into(), "y".into()];
     let series = ObservedSeries::new("a", 2, vec![0.0, 1.0], vec![1.0, 2.0, 3.0, 4.0]);
     let data = SeriesSet::new(names, vec![series.expect("the series is sound")]);
-    let file = fs::File::create(&path).expect("there is room for a small file");
-    write_series(file, &data.expect("the set is sound")).expect("there is room for a small file");
-    load(&[path], &ReadOptions::default()).expect("the table is sound")
+    let mut table = Vec::new();
+    write_series(&mut table, &data.expect("the set is sound")).expect("memory takes everything");
+    let loaded = load_in_memory(Path::new("data.csv"), &table.into(), &ReadOptions::default());
+    loaded.expect("the table is sound")
 }
 
 /// A model file beside a sound description.
 pub fn model(bytes: &[u8]) {
-    VALID.with(|valid| valid.load(&valid.description, bytes));
+    read(&VALID.description, bytes);
 }
 
 /// A description beside a sound model file.
 pub fn description(bytes: &[u8]) {
-    VALID.with(|valid| valid.load(bytes, &valid.model));
+    read(bytes, &VALID.model);
 }
 
 /// Sound inputs of both, to start from.
 pub fn sound() -> [(&'static str, Vec<u8>); 2] {
-    VALID.with(|valid| [("model", valid.model.clone()), ("description", valid.description.clone())])
+    [("model", VALID.model.clone()), ("description", VALID.description.clone())]
 }
 
 #[cfg(test)]
@@ -92,10 +86,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_that_is_changed_is_sound() {
-        VALID.with(|valid| {
-            valid.load(&valid.description, &valid.model);
-            assert!(Run::load(valid.folder.path()).is_ok());
-        });
+    fn the_run_that_is_changed_is_sound() {
+        let run = Run::from_bytes(Path::new("run"), &VALID.description, &VALID.model);
+        assert!(run.is_ok_and(|run| run.model().is_ok()));
     }
 }

@@ -2,22 +2,28 @@
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::density::GraphDensity;
+use driftgraph_core::graph::limited_prior::LimitedPrior;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::train::bridge::memory::{BridgeShape, predicted_bytes};
+use driftgraph_core::train::bridge::LearnedPush;
+use driftgraph_core::train::bridge::memory::{BridgeShape, limited_bytes, predicted_bytes};
 use driftgraph_core::train::bridge::{BRIDGE_SETTINGS, BridgeFit, BridgeSettings};
+use driftgraph_core::train::polynomial::{PolynomialSettings, predicted_bytes as equation_bytes};
 use driftgraph_core::train::progress::{Checkpoint, Progress};
 use driftgraph_core::train::select::{
-    EnsembleFit, HeldOutUnit, SelectSettings, Selection, Stability, Task, fit_ensemble, select,
-    stability,
+    EnsembleFit, HeldOutUnit, SelectSettings, Selection, Stability, Task, bytes_of_equations,
+    fit_ensemble, select, stability,
 };
 use driftgraph_core::train::settings::{KnownEdge, Range, Setting};
 use driftgraph_core::{InnovationLaw, SeriesSet, Uninformative};
-use driftgraph_data::record::{MemberRecord, MethodRequest, TrainingRecord};
+use driftgraph_data::record::{EdgeLimits, MemberRecord, MethodRequest, TrainingRecord};
 use serde_json::{Map, Value, json};
 
 use crate::doubts::doubts;
-use crate::method::{Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::limited;
+use crate::limits::ForbidEdges;
+use crate::method::{Experiments, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError, from_value, positions, to_object};
+use crate::polynomial;
 use crate::settings::row;
 
 /// The name of the method, and of a table of its settings in a settings file.
@@ -53,7 +59,7 @@ impl Method for Bridge {
         vec![
             Preset::new(
                 NAME,
-                "chooses instantaneous effects and a neural drift by itself",
+                "chooses instantaneous effects, a neural drift and equations with products of variables by itself",
                 &json!({}),
             ),
             Preset::new("bridge-linear", "the linear candidate alone", &json!({"select": "none"})),
@@ -61,6 +67,12 @@ impl Method for Bridge {
                 "bridge-instantaneous",
                 "the linear candidate with effects within a step alone",
                 &json!({"select": "none", "instantaneous": true}),
+            ),
+            Preset::new("bridge-all", "an older name of `bridge`", &json!({"select": "all"})),
+            Preset::new(
+                "bridge-polynomial",
+                "equations with products of variables alone",
+                &json!({"select": "polynomial"}),
             ),
             Preset::new(
                 "bridge-neural",
@@ -71,7 +83,7 @@ impl Method for Bridge {
     }
 
     fn takes(&self) -> Takes {
-        Takes::ALL
+        Takes { experiments: Experiments::Full, ..Takes::ALL }
     }
 
     fn is_fast(&self) -> bool {
@@ -86,7 +98,21 @@ impl Method for Bridge {
     fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
         let plan = BridgePlan::new(plan.asked()).ok()?;
         let shape = BridgeShape::new(data, &plan.settings.base).ok()?;
-        Some(predicted_bytes(&shape, &plan.settings, plan.select, rayon::current_num_threads()))
+        if let Some(knowledge) = plan.few_pairs(data).ok().flatten() {
+            return Some(limited_bytes(&shape, knowledge.n_pairs()));
+        }
+        let n_threads = rayon::current_num_threads();
+        let own = predicted_bytes(&shape, &plan.settings, plan.select.compares(), n_threads);
+        let equations = match plan.select {
+            Select::Auto => bytes_of_equations(data),
+            Select::Polynomial => Some(equation_bytes(
+                &PolynomialSettings::default(),
+                data.n_variables(),
+                data.n_rows(),
+            )),
+            Select::None => None,
+        };
+        Some(own.max(equations.unwrap_or(0)))
     }
 
     fn last_step(&self, plan: &FitPlan, progress: &dyn Progress) -> Option<u64> {
@@ -103,28 +129,30 @@ impl Method for Bridge {
 /// How a fit is run, beside the settings of a single one.
 #[rustfmt::skip]
 const RUNNING: [Setting; 4] = [
-    row("select", "auto", Range::Choice(&["auto", "none"]), "choose instantaneous effects and neural drift on held-out series, or take what is said"),
+    row("select", "auto", Range::Choice(&["auto", "all", "none", "polynomial"]), "choose instantaneous effects and neural drift on held-out series and equations with products of variables by the evidence (all: an older word for auto), take what is said, or take equations"),
     row("ensemble", "3", Range::Number { min: 1.0, max: 1e4, above: false }, "fits with different seeds that are averaged"),
     row("stability", "none", Range::Number { min: 2.0, max: 1e5, above: false }, "bootstrap samples of the data that are fitted besides, to say which edges others would show too"),
     row("no_self_loops", "false", Range::YesNo, "forbid edges from a variable to itself"),
 ];
 
 /// What was asked for, as types.
-struct BridgePlan {
-    /// Whether settings are chosen on held-out series.
-    select: bool,
+pub(crate) struct BridgePlan {
+    /// How settings are chosen.
+    select: Select,
     /// What all candidates share, and how they are chosen.
     settings: SelectSettings,
     /// What is known of single edges.
     edges: Vec<KnownEdge>,
     no_self_loops: bool,
+    /// Which variables may drive and be driven.
+    limits: EdgeLimits,
     /// Number of bootstrap samples, where they are asked for.
     stability: Option<usize>,
 }
 
 impl BridgePlan {
     /// Settings of the bridge: its own table, then what stands beside it, which counts more.
-    fn new(asked: &MethodRequest) -> Result<Self, PlanError> {
+    pub(crate) fn new(asked: &MethodRequest) -> Result<Self, PlanError> {
         let preset = asked.preset.as_deref();
         let preset = Bridge.presets().into_iter().find(|known| Some(known.name) == preset);
         let mut given = preset.map(|preset| preset.settings).unwrap_or_default();
@@ -159,8 +187,14 @@ impl BridgePlan {
             take("select").map_or(Ok(Select::Auto), |value| from_value(value, "`select`"))?;
         settings.base = base_settings(given)?;
         settings.base.clone().check()?;
-        let select = select == Select::Auto;
-        Ok(Self { select, settings, edges: asked.edges.clone(), no_self_loops, stability })
+        Ok(Self {
+            select,
+            settings,
+            edges: asked.edges.clone(),
+            no_self_loops,
+            limits: asked.limits.clone(),
+            stability,
+        })
     }
 
     /// All settings in effect, in the words of the table.
@@ -169,36 +203,58 @@ impl BridgePlan {
         if let Some(steps) = settings.remove("max_steps") {
             settings.insert("steps".to_owned(), steps);
         }
-        settings.insert("select".to_owned(), if self.select { "auto" } else { "none" }.into());
+        settings.insert("select".to_owned(), json!(self.select));
         settings.insert("ensemble".to_owned(), self.settings.ensemble.into());
         settings.insert("no_self_loops".to_owned(), self.no_self_loops.into());
         settings.insert("stability".to_owned(), self.stability.into());
         settings
     }
 
+    /// Settings that all candidates share.
+    pub(crate) fn base(&self) -> &BridgeSettings {
+        &self.settings.base
+    }
+
     /// What the user knows about edges; variables that tell nothing are left out.
-    fn knowledge(&self, data: &SeriesSet) -> Result<EdgePrior, PlanError> {
-        let variables = data.variables();
-        let mut prior = EdgePrior::new(variables.len(), 0.0);
+    pub(crate) fn knowledge(&self, data: &SeriesSet) -> Result<EdgePrior, PlanError> {
+        let mut prior = EdgePrior::new(data.n_variables(), 0.0);
         if self.no_self_loops {
             prior.forbid_self_loops();
         }
-        for edge in &self.edges {
-            let [source, target] = positions(edge, variables)?;
-            prior.know(source, target, edge.probability)?;
-        }
-        // Their missing edges would count as evidence that edges are rare.
-        (0..variables.len())
-            .filter(|&idx| Uninformative::of(data, idx).is_some())
-            .for_each(|idx| prior.leave_out(idx));
+        let mut prior = with_knowledge(prior, &self.edges, data)?;
+        self.limits.forbid(data, &mut prior)?;
         Ok(prior)
     }
 
+    /// What is known of edges, where few of many pairs may be edges and nothing but a linear process was asked for.
+    fn few_pairs(&self, data: &SeriesSet) -> Result<Option<LimitedPrior>, PlanError> {
+        let is_linear = matches!(self.select, Select::Auto | Select::None);
+        if !is_linear || !self.settings.base.is_closed_form() || self.stability.is_some() {
+            return Ok(None);
+        }
+        limited::few_pairs(&self.limits, &self.edges, self.no_self_loops, data)
+    }
+
     fn learn(&self, data: &SeriesSet, progress: &dyn Progress) -> Result<Learned, MethodError> {
+        if let Some(knowledge) = self.few_pairs(data)? {
+            let mut learned = limited::learn(data, &knowledge, self.base(), progress)?;
+            learned.training.left_out = left_out(data);
+            learned.settings = Some(self.in_effect(self.base()));
+            return Ok(learned);
+        }
         let knowledge = self.knowledge(data)?;
         let task = Task { data, knowledge: &knowledge };
         let selection = self.selection(task, progress)?;
         let settings = self.chosen(selection.as_ref());
+        let equations = selection.as_ref().and_then(Selection::equations).copied();
+        let equations = if self.select == Select::Polynomial {
+            Some(PolynomialSettings::default())
+        } else {
+            equations
+        };
+        if let Some(equations) = equations {
+            return self.learn_equations(task, &equations, selection, &settings, progress);
+        }
         let ensemble = fit_ensemble(task, &settings, self.settings.ensemble, progress)?;
         let divergence = ensemble.divergence();
         if let Some(divergence) = divergence
@@ -207,10 +263,12 @@ impl BridgePlan {
             return Err(divergence.into());
         }
         let model = FittedModel::from_ensemble(&ensemble, &knowledge, data);
-        let mut remarks = remarks(&ensemble, selection.as_ref());
+        let mut remarks: Vec<String> = selection.iter().flat_map(selection_remarks).collect();
+        remarks.extend(ensemble_remarks(&ensemble));
+        remarks.extend(pushes(data, &ensemble));
         let left_out = left_out(data);
         remarks.extend(left_out.iter().map(|sentence| format!("warning: {sentence}")));
-        if self.select && selection.is_none() {
+        if self.select.compares() && selection.is_none() {
             let remark = "the time was too short to compare models: the plain one was taken";
             remarks.push(remark.to_owned());
         }
@@ -237,6 +295,33 @@ impl BridgePlan {
         })
     }
 
+    /// Equations instead of the bridge's own process.
+    fn learn_equations(
+        &self,
+        task: Task<'_>,
+        equations: &PolynomialSettings,
+        selection: Option<Selection>,
+        settings: &BridgeSettings,
+        progress: &dyn Progress,
+    ) -> Result<Learned, MethodError> {
+        let mut learned = polynomial::learn(task, equations, progress)?;
+        let mut remarks: Vec<String> = selection.iter().flat_map(selection_remarks).collect();
+        remarks.append(&mut learned.remarks);
+        let left_out = left_out(task.data);
+        remarks.extend(left_out.iter().map(|sentence| format!("warning: {sentence}")));
+        let training = TrainingRecord {
+            seed: Some(settings.seed),
+            selection,
+            left_out,
+            stability: self.stability(task, settings, progress)?,
+            ..learned.training
+        };
+        let mut edges = learned.edges;
+        training.complete_edges(&mut edges);
+        let settings = Some(self.in_effect(settings));
+        Ok(Learned { edges, settings, training, remarks, ..learned })
+    }
+
     /// How often bootstrap samples keep each edge, if they were asked for and there was time.
     fn stability(
         &self,
@@ -254,7 +339,7 @@ impl BridgePlan {
         task: Task<'_>,
         progress: &dyn Progress,
     ) -> Result<Option<Selection>, MethodError> {
-        if !self.select {
+        if !self.select.compares() {
             return Ok(None);
         }
         if let Some(kept) = self.kept_selection(progress) {
@@ -285,7 +370,11 @@ impl BridgePlan {
     fn selection_key(&self) -> String {
         let base = BridgeSettings { max_steps: None, ..self.settings.base.clone() };
         let settings = SelectSettings { base, ensemble: 1, ..self.settings.clone() };
-        json!([settings, self.edges, self.no_self_loops]).to_string()
+        // Older checkpoints know of no limits.
+        if self.limits.is_empty() {
+            return json!([settings, self.edges, self.no_self_loops]).to_string();
+        }
+        json!([settings, self.edges, self.no_self_loops, self.limits]).to_string()
     }
 
     /// The settings of the final fits, with the limit of steps of the plan.
@@ -294,6 +383,28 @@ impl BridgePlan {
         let winner = selection.map_or(base, Selection::winner);
         BridgeSettings { max_steps: base.max_steps, ..winner.clone() }
     }
+}
+
+/// The prior with what the user knows about single edges; variables that tell nothing are left out.
+pub(crate) fn with_knowledge(
+    mut prior: EdgePrior,
+    edges: &[KnownEdge],
+    data: &SeriesSet,
+) -> Result<EdgePrior, PlanError> {
+    let variables = data.variables();
+    for edge in edges {
+        let [source, target] = positions(edge, variables)?;
+        if data.inputs().contains(&target) && edge.probability > 0.0 {
+            let edge = format!("{} -> {}", edge.source, edge.target);
+            return Err(PlanError::EdgeIntoInput { edge, input: variables[target].clone() });
+        }
+        prior.know(source, target, edge.probability)?;
+    }
+    // Their missing edges would count as evidence that edges are rare.
+    (0..variables.len())
+        .filter(|&idx| Uninformative::of(data, idx).is_some())
+        .for_each(|idx| prior.leave_out(idx));
+    Ok(prior)
 }
 
 /// The settings of a single fit, from the words of the table.
@@ -323,11 +434,23 @@ fn base_settings(mut given: Map<String, Value>) -> Result<BridgeSettings, PlanEr
     from_value(Value::Object(values), "the settings")
 }
 
-#[derive(PartialEq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Select {
+    /// By what predicts best, and equations by the evidence.
+    #[serde(alias = "all")]
     Auto,
+    /// What is said.
     None,
+    /// Equations.
+    Polynomial,
+}
+
+impl Select {
+    /// Whether candidates are compared.
+    fn compares(self) -> bool {
+        self == Self::Auto
+    }
 }
 
 /// A sentence for each variable whose edges are not learned.
@@ -337,6 +460,25 @@ fn left_out(data: &SeriesSet) -> Vec<String> {
         .filter_map(|(idx, name)| Some((name, Uninformative::of(data, idx)?)))
         .map(|(name, why)| format!("`{name}` {why}: its edges are not learned, and given as 0"))
         .collect()
+}
+
+/// By how much variables were pushed, a sentence each.
+fn pushes(data: &SeriesSet, ensemble: &EnsembleFit) -> Vec<String> {
+    let learned = ensemble.members()[0].pushes();
+    if learned.is_empty() && !data.amounts().is_empty() {
+        let left_out = "interventions: steps in which a variable is pushed were left out for it: this drift learns no amounts";
+        return vec![left_out.to_owned()];
+    }
+    let sentence = |push: &LearnedPush| {
+        let name = &data.variables()[push.amount.variable];
+        let value = push.amount.value.map_or_else(String::new, |value| format!(" ({value})"));
+        let kind = push.amount.kind.name();
+        let (mean, deviation) = (push.mean, push.deviation);
+        format!(
+            "interventions: {kind}{value} of `{name}` changes its rate by {mean:+.3} (deviation {deviation:.3})"
+        )
+    };
+    learned.iter().map(sentence).collect()
 }
 
 fn training_record(
@@ -367,29 +509,37 @@ fn training_record(
     }
 }
 
-fn remarks(ensemble: &EnsembleFit, selection: Option<&Selection>) -> Vec<String> {
+/// What was tried, and what was chosen.
+fn selection_remarks(selection: &Selection) -> Vec<String> {
     let mut remarks = Vec::new();
-    if let Some(selection) = selection {
-        for candidate in &selection.candidates {
-            let gain = candidate.gain.map_or_else(String::new, |gain| {
-                let unit = match selection.unit {
-                    Some(HeldOutUnit::TimeBlock) => "block of time",
-                    _ => "series",
-                };
-                format!(
-                    ": {:+.1} nats per held-out {unit} (standard error {:.1})",
-                    gain.mean, gain.standard_error
-                )
-            });
-            remarks.push(format!("tried {}{gain}", candidate.name));
-        }
-        remarks.extend(selection.skipped.iter().cloned());
-        let chosen = &selection.candidates[selection.chosen].name;
-        remarks.push(match selection.unit {
-            Some(_) => format!("chose {chosen}"),
-            None => format!("the data are too few to compare models: {chosen}"),
+    for candidate in &selection.candidates {
+        let unit = match selection.unit {
+            Some(HeldOutUnit::TimeBlock) => "block of time",
+            _ => "series",
+        };
+        let evidence =
+            candidate.evidence.map(|nats| format!("evidence {nats:+.0} nats over linear terms"));
+        let gain = candidate.gain.map(|gain| {
+            format!(
+                "{:+.1} nats per held-out {unit} (standard error {:.1})",
+                gain.mean, gain.standard_error
+            )
         });
+        let both: Vec<String> = evidence.into_iter().chain(gain).collect();
+        let colon = if both.is_empty() { "" } else { ": " };
+        remarks.push(format!("tried {}{colon}{}", candidate.name, both.join(", ")));
     }
+    remarks.extend(selection.skipped.iter().cloned());
+    let chosen = &selection.candidates[selection.chosen].name;
+    remarks.push(match selection.unit {
+        Some(_) => format!("chose {chosen}"),
+        None => format!("the data are too few to compare models: {chosen}"),
+    });
+    remarks
+}
+
+fn ensemble_remarks(ensemble: &EnsembleFit) -> Vec<String> {
+    let mut remarks = Vec::new();
     let settings = ensemble.members()[0].trainer().settings().get();
     if settings.instantaneous && settings.innovations == InnovationLaw::Gaussian {
         let remark = "links within a step have no direction: `kind` tells them from lagged edges, and a smaller \

@@ -27,6 +27,13 @@ impl FitPlan {
         if !log.is_empty() {
             words.extend(["--log".to_owned(), log.join(",")]);
         }
+        for (flag, names) in
+            [("--sources", &asked.limits.sources), ("--targets", &asked.limits.targets)]
+        {
+            if !names.is_empty() {
+                words.extend([flag.to_owned(), names.join(",")]);
+            }
+        }
         for (name, value) in &asked.settings {
             match value {
                 // Settings of the bridge may stand in a table of their own.

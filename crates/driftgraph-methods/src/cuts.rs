@@ -14,14 +14,20 @@ mod trainer;
 use driftgraph_core::layers::Real;
 use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step, Training};
 use driftgraph_core::train::settings::{Range, Setting};
-use driftgraph_core::{EdgeScores, ElboTerms};
-use driftgraph_data::record::{Reached, TrainingRecord};
+use driftgraph_core::{EdgeScores, ElboTerms, SeriesSet};
+use driftgraph_data::record::Reached;
 use serde_json::json;
 
-use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::FitPlan;
+use crate::levels::bytes_of_copies;
+use crate::method::{
+    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
+};
 use crate::regular::COUNTS_ROWS;
 use crate::settings::row;
+use crate::trained::{kept_state, parameter_bytes};
 use chance::Seeded;
+use network::Network;
 use table::Table;
 use trainer::Trainer;
 
@@ -97,11 +103,16 @@ impl Method for Cuts {
                 "holds the last value, and later moves it towards what it predicts",
             ),
             prior_edges: false,
+            experiments: Experiments::Values,
         }
     }
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        Some(needed_bytes(&plan.typed().ok()?, data))
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
@@ -159,6 +170,22 @@ impl CutsSettings {
     }
 }
 
+fn needed_bytes(settings: &CutsSettings, data: &SeriesSet) -> u64 {
+    let (d, single) = (data.n_variables(), size_of::<f32>());
+    let width = d * settings.lags;
+    let network = Network::new(width, settings.hidden_size, settings.layers);
+    let n_samples = settings.batch_size.min(data.n_rows());
+    // Gates of every target, and gradients of what they let through.
+    let gates = 2 * d * n_samples * width * single;
+    // Noise in double precision, inputs, outputs of all layers and two adjoints, on each thread.
+    let layers = settings.hidden_size * (settings.layers + 2) + 2 * width;
+    let thread = n_samples * (width * size_of::<f64>() + layers * single);
+    let threads = rayon::current_num_threads().min(d) * thread;
+    bytes_of_copies(data, 8)
+        + parameter_bytes(d * network.n_parameters, single)
+        + (gates + threads) as u64
+}
+
 fn learn(task: &MethodTask<'_>, settings: &CutsSettings) -> Result<Learned, MethodError> {
     let table = Table::new(task.data, settings.lags);
     if table.samples.len() < 2 {
@@ -171,25 +198,18 @@ fn learn(task: &MethodTask<'_>, settings: &CutsSettings) -> Result<Learned, Meth
         return Err(MethodError::Unusable { method: NAME, reason });
     }
     let mut trainer: Trainer<'_, f32> = Trainer::new(&table, settings);
-    let kept = task.progress.find(&Part::WHOLE.to_string(), &Training::state(&trainer).depends_on);
-    if let Some(state) = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
+    if let Some(state) = kept_state(&trainer, task.progress) {
         trainer.state = state;
     }
     run(&mut trainer, task.progress)?;
     let scores = EdgeScores::from_matrix(task.data.n_variables(), trainer.scores())?;
-    let mut learned = Learned::scores(&scores);
     let reached = Reached { steps: trainer.state.epoch, of: settings.epochs(), in_epochs: true };
-    learned.training = TrainingRecord {
-        seed: Some(settings.seed),
-        reached: Some(reached),
-        ..TrainingRecord::default()
-    };
+    let mut learned = Learned::scores(&scores).trained(settings.seed, reached);
     if table.samples.len() < settings.batch_size {
         let remark =
             format!("each step sees all {} samples, fewer than `batch_size`", table.samples.len());
         learned.remarks.push(remark);
     }
-    learned.remarks.extend(reached.warning());
     Ok(learned)
 }
 

@@ -7,6 +7,8 @@ use driftgraph_core::train::bridge::{Adequacy, Shares};
 const WORTH_SAYING: f64 = 0.05;
 /// Share of all pairs that are probable edges from which on they say nothing.
 const NEARLY_ALL: f64 = 0.6;
+/// Share of the innovations' variance, all reasons together, below which equations have left nothing.
+const LEAVES_NOTHING: f64 = 0.02;
 
 /// What speaks against the graph that a fit found.
 pub(crate) fn doubts(
@@ -14,13 +16,7 @@ pub(crate) fn doubts(
     edges: &[LearnedEdge],
     n_variables: usize,
 ) -> Vec<String> {
-    let mut doubts = of_shares(&adequacy.mean_shares());
-    if adequacy.n_rows == 0.0 {
-        doubts.push(
-            "there are too few rows to tell whether the model fits: do not read single edges"
-                .to_owned(),
-        );
-    }
+    let mut doubts = of_innovations(adequacy);
     let pairs = (n_variables * n_variables) as f64;
     let expected = expected_edges(edges);
     if n_variables > 2 && expected > NEARLY_ALL * pairs {
@@ -28,6 +24,30 @@ pub(crate) fn doubts(
             "{expected:.0} of {pairs:.0} pairs are expected to be edges, which tells nothing about who drives whom: \
              take the order of the edges, if anything"
         ));
+    }
+    doubts
+}
+
+/// The same of equations: those that leave nothing but noise may find that most variables drive each other.
+pub(crate) fn doubts_of_equations(
+    adequacy: &Adequacy,
+    edges: &[LearnedEdge],
+    n_variables: usize,
+) -> Vec<String> {
+    let Shares { products, past, time, others } = adequacy.mean_shares();
+    if adequacy.n_rows > 0.0 && products + past + time + others < LEAVES_NOTHING {
+        return of_innovations(adequacy);
+    }
+    doubts(adequacy, edges, n_variables)
+}
+
+fn of_innovations(adequacy: &Adequacy) -> Vec<String> {
+    let mut doubts = of_shares(&adequacy.mean_shares());
+    if adequacy.n_rows == 0.0 {
+        doubts.push(
+            "there are too few rows to tell whether the model fits: do not read single edges"
+                .to_owned(),
+        );
     }
     doubts
 }
@@ -98,5 +118,9 @@ mod tests {
         let edges: Vec<LearnedEdge> = (0..9).map(edge).collect();
         let found = doubts(&adequacy(Shares::default()), &edges, 3);
         assert!(found[0].starts_with("9 of 9 pairs"), "{found:?}");
+        // Equations that leave noise alone may find all of them; those that leave more have not earned it.
+        let left = |others: f64| adequacy(Shares { others, ..Shares::default() });
+        assert_eq!(doubts_of_equations(&left(0.01), &edges, 3), Vec::<String>::new());
+        assert_eq!(doubts_of_equations(&left(0.03), &edges, 3).len(), 1);
     }
 }

@@ -12,7 +12,8 @@ use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::levels::{INTERPOLATES, filled_levels, steps};
+use crate::FitPlan;
+use crate::levels::{INTERPOLATES, Step, bytes_of_copies, filled_levels, steps};
 use crate::method::{Learned, Method, MethodError, MethodTask, Takes};
 use crate::plan::{PlanError, from_value};
 use crate::regression::MIN_STEPS;
@@ -66,6 +67,15 @@ impl Method for DynGenie3 {
         from_value::<DynGenie3Settings>(Value::Object(settings.clone()), "the settings")?
             .check()?;
         Ok(settings)
+    }
+
+    /// Levels, standard levels, both ends of steps with their columns, ranks and orders, rates; a vector of each tree.
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        let settings: DynGenie3Settings = plan.typed().ok()?;
+        let trees = settings.trees * (data.n_variables() * size_of::<f64>()) as u64;
+        let growing = rayon::current_num_threads() * data.n_rows() * 4 * size_of::<f64>();
+        let steps = data.n_rows() * size_of::<Step<'_>>();
+        Some(bytes_of_copies(data, 6) + trees + (growing + steps) as u64)
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {

@@ -1,7 +1,7 @@
 //! Edges of methods that tell effects of earlier rows from effects within a row.
 
 use driftgraph_core::EdgeScores;
-use driftgraph_core::fitted::edges::{Direction, EdgeKind, LearnedEdge, Sign};
+use driftgraph_core::fitted::edges::{Direction, EdgeKind, LearnedEdge, Sign, ninety_percent};
 
 use crate::method::MethodError;
 
@@ -18,15 +18,17 @@ pub(crate) struct PairLinks {
     pub(crate) within: f64,
     /// Which way the link within a row goes, where there is one.
     pub(crate) way: Option<Direction>,
-    /// What turns the effect within a row into the user's units and into deviations; `None` where it is no effect.
-    pub(crate) units: Option<Units>,
+    /// More on the effect within a row; `None` where it is no effect but a score.
+    pub(crate) effect: Option<WithinEffect>,
 }
 
-/// What turns an effect into the user's units and into deviations.
+/// What is known of an effect within a row, in the user's units, besides its value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Units {
-    pub(crate) effect: f64,
-    pub(crate) strength: f64,
+pub(crate) struct WithinEffect {
+    /// Deviations of the source in deviations of the target.
+    pub(crate) ratio: f64,
+    /// Standard error; `None` where there are too few rows for one.
+    pub(crate) deviation: Option<f64>,
 }
 
 /// All edges, the best supported first.
@@ -43,19 +45,22 @@ pub(crate) fn lagged_edges(
         let (own, back) =
             (pairs[source * n_variables + target], pairs[target * n_variables + source]);
         let value = if own.leads_within() { own.within } else { own.lagged };
-        let within = own.units.filter(|_| own.leads_within());
+        // What goes the other way alone has no effect this way.
+        let is_forward = own.way == Some(Direction::Forward);
+        let known = own.effect.filter(|_| is_forward);
+        let within = known.filter(|_| own.leads_within());
         LearnedEdge {
             source,
             target,
             score,
             sign: Some(sign(value)),
             // Effects of earlier rows are per row, not per unit of time as those of a drift: only their sign is told.
-            effect: within.map(|units| value * units.effect),
-            strength: within.map(|units| value * units.strength),
-            effect_instantaneous: own
-                .units
-                .filter(|_| own.way == Some(Direction::Forward))
-                .map(|units| own.within * units.effect),
+            effect: within.map(|_| value),
+            strength: within.map(|effect| value * effect.ratio),
+            interval: within
+                .and_then(|effect| effect.deviation)
+                .map(|deviation| ninety_percent(value, deviation)),
+            effect_instantaneous: known.map(|_| own.within),
             kind: Some(own.kind()),
             direction: own.direction(),
             mirrored: own.is_mirrored(&back, source > target),

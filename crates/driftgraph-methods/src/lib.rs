@@ -22,10 +22,14 @@ mod bridge;
 mod command;
 mod cuts;
 mod doubts;
+mod drifting;
 mod dyngenie3;
 mod halves;
 mod lagged_edges;
+mod level_form;
 mod levels;
+mod limited;
+mod limits;
 mod linear_algebra;
 mod lsde;
 mod memory;
@@ -36,16 +40,21 @@ mod partial_correlation;
 mod pcmci;
 mod plan;
 mod polynomial;
+mod regimes;
 mod regression;
 mod regular;
 mod rhino;
 mod ridge;
+mod score_matching;
 pub mod settings;
+mod settled;
 mod simulated;
 #[cfg(feature = "testing")]
 mod toy;
+mod trained;
 mod var;
 mod varlingam;
+mod wrong_value;
 
 use driftgraph_core::train::settings::Setting;
 use driftgraph_data::record::MethodRequest;
@@ -59,8 +68,12 @@ pub use plan::{FitPlan, PlanError, asked_in_toml};
 /// All methods, the default first.
 pub static METHODS: &[&dyn Method] = &[
     &bridge::Bridge,
+    &regimes::Regimes,
+    &drifting::Drifting,
     &simulated::Simulated,
     &partial_correlation::PartialCorrelation,
+    &score_matching::ScoreMatching,
+    &level_form::LevelForm,
     &ridge::Ridge,
     &var::Var,
     &ode_mean::OdeMean,
@@ -91,10 +104,8 @@ fn owner_of(preset: &str) -> Option<&'static dyn Method> {
 
 /// The method that was asked for, by its name or by that of a preset.
 fn method_of(asked: &MethodRequest) -> Result<&'static dyn Method, PlanError> {
-    let unknown = |what: &'static str, name: &str, known: Vec<&str>| PlanError::UnknownName {
-        what,
-        name: name.to_owned(),
-        known: known.into_iter().map(|name| format!("`{name}`")).collect(),
+    let unknown = |what: &'static str, name: &str, known: Vec<&'static str>| {
+        PlanError::UnknownName { what, name: name.to_owned(), known }
     };
     let owner = |preset: &str| {
         let all = METHODS.iter().flat_map(|method| method.presets());
@@ -102,7 +113,11 @@ fn method_of(asked: &MethodRequest) -> Result<&'static dyn Method, PlanError> {
             .ok_or_else(|| unknown("preset", preset, all.map(|preset| preset.name).collect()))
     };
     let Some(name) = asked.method.as_deref() else {
-        return asked.preset.as_deref().map_or(Ok(METHODS[0]), owner);
+        // A setting that is called like its method asks for it.
+        let is_named = |name: &&str| asked.settings.contains_key(*name);
+        let named = [regimes::NAME, drifting::NAME].into_iter().find(is_named).and_then(find);
+        let usual = named.unwrap_or(METHODS[0]);
+        return asked.preset.as_deref().map_or(Ok(usual), owner);
     };
     let all = || METHODS.iter().map(|method| method.name()).collect();
     let method = find(name).ok_or_else(|| unknown("method", name, all()))?;
@@ -147,8 +162,10 @@ mod tests {
             assert_eq!(find(method.name()).map(Method::name), Some(method.name()));
             assert_eq!(METHODS.iter().filter(|other| other.name() == method.name()).count(), 1);
         }
-        let error = FitPlan::named("Ridge").unwrap_err();
-        assert!(error.to_string().starts_with("there is no preset `Ridge`; there are `bridge`"));
+        let refusal = |name| FitPlan::named(name).unwrap_err().to_string();
+        assert_eq!(refusal("Ridge"), "there is no method or preset `Ridge`; did you mean `ridge`?");
+        let lasso = "there is no method or preset `lasso`; there are `bridge`";
+        assert!(refusal("lasso").starts_with(lasso));
     }
 
     #[test]

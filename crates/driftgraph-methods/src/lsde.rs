@@ -14,12 +14,16 @@ use driftgraph_core::paths::{EncoderInput, PlannedSeries, StepGrid};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::train::time::{TimeScaling, TimeUnit};
 use driftgraph_core::{CoreError, EdgeScores, SeriesSet, Standardizer};
-use driftgraph_data::record::TrainingRecord;
 use serde_json::json;
 
-use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::FitPlan;
+use crate::levels::bytes_of_copies;
+use crate::method::{
+    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
+};
 use crate::settings::row;
-use model::Sizes;
+use crate::trained::{kept_state, parameter_bytes};
+use model::{Model, Sizes};
 use trainer::Trainer;
 
 const NAME: &str = "lsde";
@@ -93,11 +97,16 @@ impl Method for Lsde {
                 "leaves them out of the likelihood, and tells the encoder which they are",
             ),
             prior_edges: false,
+            experiments: Experiments::Values,
         }
     }
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        needed_bytes(&plan.typed().ok()?, data)
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
@@ -169,6 +178,21 @@ fn is_plain(data: &SeriesSet) -> bool {
     is_complete && most <= least * (1.0 + 1e-6)
 }
 
+fn needed_bytes(settings: &LsdeSettings, data: &SeriesSet) -> Option<u64> {
+    let (d, single) = (data.n_variables(), size_of::<f32>());
+    let input = settings.encoder_input(data);
+    let series = planned(data, settings, input).ok()?;
+    let n_steps: usize = series.iter().map(PlannedSeries::n_steps).sum();
+    let (_, table) = Model::new(settings.sizes(d, input));
+    // Units, slopes and adjoints of both layers of the drift and the one of the diffusion; those of the posterior; states,
+    // increments, drifts and adjoints.
+    let step = 9 * d * settings.units + 8 * settings.hidden_size + 14 * d;
+    // Inputs, gates and states of the encoder, contexts and their share of the posterior drift, with adjoints.
+    let row = 3 * input.n_inputs(d) + 12 * settings.hidden_size + 3 * settings.context_size;
+    let work = (n_steps * step + data.n_rows() * row) * single;
+    Some(bytes_of_copies(data, 3) + parameter_bytes(table.len(), single) + work as u64)
+}
+
 fn learn(task: &MethodTask<'_>, settings: &LsdeSettings) -> Result<Learned, MethodError> {
     let n_steps: usize = task.data.series().iter().map(|series| series.times().len() - 1).sum();
     if n_steps < 2 {
@@ -178,17 +202,12 @@ fn learn(task: &MethodTask<'_>, settings: &LsdeSettings) -> Result<Learned, Meth
     let series = planned(task.data, settings, input)?;
     let sizes = settings.sizes(task.data.n_variables(), input);
     let mut trainer: Trainer<'_, f32> = Trainer::new(settings, &series, sizes);
-    trainer.find(task.progress);
+    if let Some(state) = kept_state(&trainer, task.progress) {
+        trainer.state = state;
+    }
     trainer.run(task.progress)?;
     let scores = EdgeScores::from_matrix(sizes.n_variables, trainer.scores())?;
-    let mut learned = Learned::scores(&scores);
-    let reached = trainer.reached();
-    learned.training = TrainingRecord {
-        seed: Some(settings.seed),
-        reached: Some(reached),
-        ..TrainingRecord::default()
-    };
-    learned.remarks.extend(reached.warning());
+    let mut learned = Learned::scores(&scores).trained(settings.seed, trainer.reached());
     if input == EncoderInput::ValuesMaskGap && settings.encoder_input == Told::Auto {
         let told = "the encoder is told of holes and gaps, which the original has no input for";
         learned.remarks.push(told.to_owned());

@@ -117,6 +117,18 @@ pub struct Takes {
     pub missing_cells: Handling,
     /// Edges that are forbidden, required or likelier than others; they are refused where it cannot.
     pub prior_edges: bool,
+    /// Inputs, and interventions in the data.
+    pub experiments: Experiments,
+}
+
+/// What a method makes of inputs and interventions in the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Experiments {
+    /// Inputs are known, and what was set says nothing of its causes.
+    Full,
+    /// They are values like others; the user is told.
+    Values,
 }
 
 impl Takes {
@@ -126,6 +138,7 @@ impl Takes {
         irregular_times: Handling::Full,
         missing_cells: Handling::Full,
         prior_edges: true,
+        experiments: Experiments::Values,
     };
 }
 
@@ -141,7 +154,7 @@ pub enum Handling {
 
 /// What a method has learned.
 pub struct Learned {
-    /// All ordered pairs of variables, the best supported first.
+    /// All ordered pairs of variables that may be edges, the best supported first.
     pub edges: Vec<LearnedEdge>,
     /// The process behind the data, where the method learns one that can be asked.
     pub model: Option<FittedModel>,
@@ -185,7 +198,11 @@ impl Learned {
 
 /// The scores of edges, in the order of a matrix.
 pub fn edge_scores(edges: &[LearnedEdge], n_variables: usize) -> Result<EdgeScores, CoreError> {
-    matrix(edges, n_variables, |edge| edge.score)
+    // Pairs that there was no room for rank below all others.
+    let least = edges.iter().map(|edge| edge.score).filter(|score| score.is_finite());
+    let least = least.fold(0.0, f64::min);
+    let absent = if edges.len() < n_variables * n_variables { least.next_down() } else { 0.0 };
+    matrix(edges, n_variables, absent, |edge| edge.score)
 }
 
 /// The probabilities of edges, `None` where their method gives none.
@@ -196,7 +213,7 @@ pub fn edge_probabilities(
     if edges.iter().any(|edge| edge.probability.is_none()) {
         return Ok(None);
     }
-    matrix(edges, n_variables, |edge| edge.probability.unwrap_or(0.0)).map(Some)
+    matrix(edges, n_variables, 0.0, |edge| edge.probability.unwrap_or(0.0)).map(Some)
 }
 
 /// Probabilities of edges in their direction, `None` where their method gives none: a link whose direction is not known
@@ -210,15 +227,16 @@ pub fn directed_probabilities(
     }
     let directed =
         |edge: &LearnedEdge| edge.probability_directed.or(edge.probability).unwrap_or(0.0);
-    matrix(edges, n_variables, directed).map(Some)
+    matrix(edges, n_variables, 0.0, directed).map(Some)
 }
 
 fn matrix(
     edges: &[LearnedEdge],
     n: usize,
+    absent: f64,
     of: impl Fn(&LearnedEdge) -> f64,
 ) -> Result<EdgeScores, CoreError> {
-    let mut matrix = vec![0.0; n * n];
+    let mut matrix = vec![absent; n * n];
     for edge in edges {
         matrix[edge.source * n + edge.target] = of(edge);
     }

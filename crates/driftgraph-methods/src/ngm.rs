@@ -11,11 +11,16 @@ mod windows;
 
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet, Standardizer};
-use driftgraph_data::record::{Reached, TrainingRecord};
+use driftgraph_data::record::Reached;
 use serde_json::json;
 
-use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::FitPlan;
+use crate::levels::bytes_of_copies;
+use crate::method::{
+    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
+};
 use crate::settings::row;
+use crate::trained::{kept_state, parameter_bytes};
 use trainer::Trainer;
 use windows::{Clock, Windows};
 
@@ -84,11 +89,16 @@ impl Method for Ngm {
                 "starts at complete rows, and leaves missing cells out of the error",
             ),
             prior_edges: false,
+            experiments: Experiments::Values,
         }
     }
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        Some(needed_bytes(&plan.typed().ok()?, data))
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
@@ -114,6 +124,15 @@ struct NgmSettings {
     seed: u64,
 }
 
+fn needed_bytes(settings: &NgmSettings, data: &SeriesSet) -> u64 {
+    let width = settings.batch_size * data.n_variables();
+    // States of the four stages of each substep, and of rows, hidden units, and the adjoints of all.
+    let stages = 4 * (settings.horizon - 1) * settings.substeps + settings.horizon;
+    let batch = width * (2 * stages + 2 * settings.hidden_size) * size_of::<f64>();
+    let n_parameters = Trainer::new(data.n_variables(), settings).state.parameters.len();
+    bytes_of_copies(data, 3) + parameter_bytes(n_parameters, size_of::<f64>()) + batch as u64
+}
+
 fn learn(
     data: &SeriesSet,
     settings: &NgmSettings,
@@ -129,23 +148,20 @@ fn learn(
         return Err(MethodError::Unusable { method: NAME, reason });
     }
     let mut trainer = Trainer::new(data.n_variables(), settings);
-    trainer.find(task.progress);
+    if let Some(state) = kept_state(&trainer, task.progress) {
+        trainer.state = state;
+    }
     trainer.run(&windows, task.progress)?;
     let n = data.n_variables();
     let norms = trainer.norms();
     let scores = (0..n * n).map(|idx| norms[idx % n * n + idx / n]).collect();
-    let mut learned = Learned::scores(&EdgeScores::from_matrix(n, scores)?);
     let reached = Reached { steps: trainer.n_steps(), of: trainer.end(), in_epochs: false };
-    learned.training = TrainingRecord {
-        seed: Some(settings.seed),
-        reached: Some(reached),
-        ..TrainingRecord::default()
-    };
+    let scores = EdgeScores::from_matrix(n, scores)?;
+    let mut learned = Learned::scores(&scores).trained(settings.seed, reached);
     if windows.len() < settings.batch_size {
         learned
             .remarks
             .push(format!("each step sees all {} windows, fewer than `batch_size`", windows.len()));
     }
-    learned.remarks.extend(reached.warning());
     Ok(learned)
 }

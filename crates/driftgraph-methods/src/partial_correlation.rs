@@ -6,7 +6,8 @@ use faer::Mat;
 use crate::FitPlan;
 use crate::levels::{FilledSeries, INTERPOLATES, bytes_of_copies, filled_levels};
 use crate::linear_algebra::{Eigen, standardize_columns};
-use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
+use crate::method::{Experiments, Handling, Learned, Method, MethodError, MethodTask, Takes};
+use crate::settled::SettledRows;
 
 /// Two rows always lie on a line, whatever the variables do.
 const MIN_ROWS: usize = 3;
@@ -15,7 +16,8 @@ const MIN_ROWS: usize = 3;
 /// rows are plus or minus the same vector.
 const MIN_SHRINKAGE: f64 = 1e-6;
 
-/// Absolute partial correlation of the levels of two variables given all others, over all rows of all series.
+/// Absolute partial correlation of the levels of two variables given all others, over all rows of all series that have
+/// settled.
 ///
 /// It says nothing about self edges; the diagonal is 1, the partial correlation of a variable with itself. Where self
 /// edges count and all of them are present (as in Netsim), this convention alone ranks all of them first. The
@@ -38,6 +40,7 @@ impl Method for PartialCorrelation {
             irregular_times: Handling::Instead("does not look at times at all"),
             missing_cells: INTERPOLATES,
             prior_edges: false,
+            experiments: Experiments::Values,
         }
     }
 
@@ -47,7 +50,10 @@ impl Method for PartialCorrelation {
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        Ok(Learned::scores(&partial_correlation(task.data)?))
+        let settled = SettledRows::of(task.data);
+        let mut learned = Learned::scores(&partial_correlation(&settled.data)?);
+        learned.remarks = settled.remark.into_iter().collect();
+        Ok(learned)
     }
 }
 

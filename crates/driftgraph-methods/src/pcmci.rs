@@ -21,7 +21,9 @@ use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use serde_json::{Map, Value};
 
 use crate::lagged_edges::{PairLinks, lagged_edges};
-use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::method::{
+    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
+};
 use crate::plan::{FitPlan, PlanError};
 use crate::regular::{COUNTS_ROWS, regular_series};
 use lags::{Links, Mark, Node, Pair, Results};
@@ -38,6 +40,7 @@ const TAKES: Takes = Takes {
         "leaves the samples that lack a value out of each test that needs it, or holds the last value (`gaps`)",
     ),
     prior_edges: false,
+    experiments: Experiments::Values,
 };
 
 /// Runge and others (2019): lagged parents first, then tests of all pairs given the parents of both.
@@ -256,7 +259,7 @@ fn edges(
         let within = results.values[pair];
         let counts = !(directed && way == Some(Direction::Backward));
         let score = all_lagged.abs().max(if counts { within.abs() } else { 0.0 });
-        PairLinks { score, lagged, is_lagged, within, way, units: None }
+        PairLinks { score, lagged, is_lagged, within, way, effect: None }
     };
     lagged_edges(links.n_variables(), found)
 }

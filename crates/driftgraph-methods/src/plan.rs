@@ -7,12 +7,14 @@ use driftgraph_core::train::error::SettingsError;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_core::{Preparation, SeriesSet};
-use driftgraph_data::record::MethodRequest;
+use driftgraph_data::record::{EdgeLimits, MethodRequest};
+use driftgraph_text::nearest;
 use serde_json::{Map, Value};
 
+use crate::limits::AllowedPairs;
 use crate::memory::keep_freed_memory;
-use crate::method::{Handling, Learned, Method, MethodError, MethodTask};
-use crate::{METHODS, bridge, halves, method_of};
+use crate::method::{Experiments, Handling, Learned, Method, MethodError, MethodTask};
+use crate::{METHODS, bridge, halves, method_of, wrong_value};
 
 /// A method with all its settings, ready to learn.
 #[derive(Clone)]
@@ -36,14 +38,14 @@ impl std::fmt::Debug for FitPlan {
 #[non_exhaustive]
 pub enum PlanError {
     /// No such method or preset.
-    #[error("there is no {what} `{name}`; there are {}", known.join(", "))]
+    #[error("there is no {what} `{name}`; {}", meant(what, name, known))]
     UnknownName {
-        /// "method" or "preset".
+        /// "method", "preset" or "setting".
         what: &'static str,
         /// What was asked for.
         name: String,
         /// All names.
-        known: Vec<String>,
+        known: Vec<&'static str>,
     },
     /// A preset of another method.
     #[error("`{preset}` is a preset of the method `{owner}`, not of `{method}`")]
@@ -54,12 +56,6 @@ pub enum PlanError {
         owner: &'static str,
         /// The method asked for.
         method: &'static str,
-    },
-    /// No such setting.
-    #[error("there is no setting `{name}`")]
-    UnknownSetting {
-        /// What was asked for.
-        name: String,
     },
     /// A setting of other methods.
     #[error("{}", other_setting(name, method))]
@@ -119,6 +115,28 @@ pub enum PlanError {
         /// The name nobody knows.
         variable: String,
     },
+    /// An edge that must or may be, into a variable that nothing drives.
+    #[error("the edge `{edge}` leads into the input `{input}`, which nothing drives")]
+    EdgeIntoInput {
+        /// The edge.
+        edge: String,
+        /// The input.
+        input: String,
+    },
+    /// An input among the variables that may be driven.
+    #[error("`{input}` is an input and also one of the `--targets`: inputs are driven by nothing")]
+    InputAsTarget {
+        /// The input.
+        input: String,
+    },
+    /// A name among sources or targets that the data do not have.
+    #[error("`--{flag}` names `{name}`, which the data do not have")]
+    UnknownLimit {
+        /// `sources` or `targets`.
+        flag: &'static str,
+        /// The name nobody knows.
+        name: String,
+    },
     /// Two statements about one edge that cannot both hold.
     #[error("the edge `{edge}` is {first} and also {second}: say one of them")]
     Contradiction {
@@ -132,6 +150,15 @@ pub enum PlanError {
     /// A probability of an edge outside 0 to 1.
     #[error(transparent)]
     Core(#[from] driftgraph_core::CoreError),
+}
+
+/// The name that was probably meant, or where all are to be found.
+fn meant(what: &str, name: &str, known: &[&'static str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if what == "setting" => "`driftgraph methods NAME` lists those of a method".to_owned(),
+        None => format!("there are `{}`", known.join("`, `")),
+    }
 }
 
 /// Whose setting it is, so that the user knows what to change.
@@ -161,17 +188,13 @@ pub fn asked_in_toml(text: &str) -> Result<MethodRequest, PlanError> {
     };
     let (method, preset) = (name("method")?, name("preset")?);
     let preparation = preparation_in(&mut settings)?;
-    let known = |name: &String| {
-        name == bridge::NAME
-            || name == bridge::BROKEN_STEPS
-            || METHODS
-                .iter()
-                .any(|method| method.settings().iter().any(|setting| setting.name == name.as_str()))
-    };
-    match settings.keys().find(|name| !known(name)) {
-        Some(name) => Err(PlanError::UnknownSetting { name: name.clone() }),
-        None => Ok(MethodRequest { method, preset, settings, edges: Vec::new(), preparation }),
+    let mut known = vec![bridge::NAME, bridge::BROKEN_STEPS];
+    known.extend(METHODS.iter().flat_map(|method| method.settings()).map(|setting| setting.name));
+    if let Some(name) = settings.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(PlanError::UnknownName { what: "setting", name: name.clone(), known });
     }
+    let (edges, limits) = (Vec::new(), EdgeLimits::default());
+    Ok(MethodRequest { method, preset, settings, edges, limits, preparation })
 }
 
 /// What is taken out of the data, from the settings among which it stands.
@@ -189,7 +212,8 @@ impl FitPlan {
         if !asked.edges.is_empty() && !method.takes().prior_edges {
             return Err(PlanError::NoPriorEdges { method: method.name() });
         }
-        let settings = method.resolve(&asked)?;
+        let settings =
+            method.resolve(&asked).map_err(|error| wrong_value::named(method, &asked, error))?;
         Ok(Self { method, asked, settings })
     }
 
@@ -197,6 +221,14 @@ impl FitPlan {
     pub fn named(name: &str) -> Result<Self, PlanError> {
         let mut asked = MethodRequest { method: Some(name.to_owned()), ..MethodRequest::default() };
         if crate::find(name).is_none() {
+            if crate::owner_of(name).is_none() {
+                let names = METHODS.iter().map(|method| method.name());
+                let presets = METHODS.iter().flat_map(|method| method.presets());
+                let mut known: Vec<_> = names.chain(presets.map(|preset| preset.name)).collect();
+                known.dedup();
+                let (what, name) = ("method or preset", name.to_owned());
+                return Err(PlanError::UnknownName { what, name, known });
+            }
             asked = MethodRequest { preset: Some(name.to_owned()), ..MethodRequest::default() };
         }
         Self::new(asked)
@@ -244,13 +276,21 @@ impl FitPlan {
         let transform = self.asked.preparation.fit(data)?;
         let prepared = transform.as_ref().map(|transform| transform.apply(data));
         let given = prepared.as_ref().unwrap_or(data);
+        let is_told = self.method.takes().experiments == Experiments::Full;
+        let untold = (!is_told).then(|| given.without_experiment());
+        let given = untold.as_ref().unwrap_or(given);
+        let allowed = AllowedPairs::new(&self.asked.limits, data)?;
         let mut learned = self.method.learn(&MethodTask { data: given, plan: self, progress })?;
+        allowed.restrict(&mut learned.edges);
         learned.model = match learned.model {
             Some(model) => Some(model.with_transform(transform).map_err(MethodError::Model)?),
             None => None,
         };
         learned.remarks.splice(0..0, self.adjustments(data));
-        learned.remarks.extend(halves::remark(given, &learned.edges));
+        // Regimes and effects that move say themselves that one half of the data is not like the other.
+        if learned.training.regimes.is_none() && learned.training.drifting.is_none() {
+            learned.remarks.extend(halves::remark(given, &learned.edges));
+        }
         Ok(learned)
     }
 
@@ -268,7 +308,19 @@ impl FitPlan {
             }
             _ => None,
         });
-        said.collect()
+        let mut said: Vec<String> = said.collect();
+        let name = self.method.name();
+        if takes.experiments == Experiments::Values && !data.inputs().is_empty() {
+            said.push(format!(
+                "inputs: `{name}` takes them as variables like others; edges into them are not counted"
+            ));
+        }
+        if takes.experiments == Experiments::Values && data.has_interventions() {
+            said.push(format!(
+                "warning: interventions: `{name}` does not know of them: what was set counts as if it had come about by itself"
+            ));
+        }
+        said
     }
 
     /// Bytes that learning from these data on the current threads will need at its peak, about.
@@ -298,13 +350,16 @@ impl FitPlan {
         }
         let edges = serde_json::to_value(&self.asked.edges).unwrap_or_default();
         flatten(&mut flat, "edges", edges);
+        flatten(&mut flat, "", Value::Object(to_object(&self.asked.limits)));
         flatten(&mut flat, "", Value::Object(to_object(&self.asked.preparation)));
         flatten(&mut flat, "", Value::Object(self.settings.clone()));
         flat
     }
 
     /// Refuses edges of variables that the data do not have, before anything is written.
-    pub fn check_edges(&self, variables: &[String]) -> Result<(), PlanError> {
+    pub fn check_edges(&self, data: &SeriesSet) -> Result<(), PlanError> {
+        AllowedPairs::new(&self.asked.limits, data)?;
+        let variables = data.variables();
         self.asked.edges.iter().try_for_each(|edge| positions(edge, variables).map(|_| ()))
     }
 }

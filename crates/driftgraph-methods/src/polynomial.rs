@@ -1,27 +1,34 @@
 //! Polynomial equations from coarse rows: paths between rows and the terms of the drift found together.
 
 use driftgraph_core::SeriesSet;
-use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
+use driftgraph_core::fitted::model::FittedModel;
+use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::polynomial::{
-    PolynomialError, PolynomialFit, PolynomialSettings, TermEffect, fit_polynomial, predicted_bytes,
+    OtherTerms, PolynomialError, PolynomialFit, PolynomialSettings, predicted_bytes,
 };
+use driftgraph_core::train::progress::Progress;
+use driftgraph_core::train::select::{Task, found_equations};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_data::record::TrainingRecord;
 
 use crate::FitPlan;
+use crate::bridge::with_knowledge;
+use crate::doubts::doubts_of_equations;
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::settings::row;
 
 const NAME: &str = "polynomial";
-/// Variables up to which terms of the second degree are found together: time grows with the sixth power of their number.
-const MAX_VARIABLES: usize = 15;
+/// Variables up to which equations are looked for: products of matrices of all variables in every sub-step take hours beyond.
+const MAX_VARIABLES: usize = 60;
+/// Words of `library`.
+const LIBRARIES: [&str; 5] = ["linear", "quadratic", "cubic", "hill", "sine"];
 
 /// Joint Gauss-Newton over paths and the terms of a polynomial drift.
 pub(crate) struct Polynomial;
 
 #[rustfmt::skip]
 const SETTINGS: [Setting; 3] = [
-    row("degree", "2", Range::Number { min: 1.0, max: 3.0, above: false }, "most variables that are multiplied in a term; linear terms alone are taken where the evidence prefers them"),
+    row("library", "quadratic", Range::Mixed { words: &LIBRARIES, or: "several of them separated by commas" }, "terms to try, of which the evidence chooses one kind, linear terms always among them: products of two or three variables, saturations, sines and cosines of angles in radians"),
     row("sub_step", "0.17", Range::Number { min: 0.01, max: 1.0, above: false }, "how far, in deviations, the fastest variable usually goes in one of the steps between two rows"),
     row("largest_gap", "1.3", Range::Number { min: 0.0, max: 1e6, above: true }, "longest gap that is used while shorter ones are enough, in units of time in which the data vary by one deviation"),
 ];
@@ -51,7 +58,6 @@ impl Method for Polynomial {
             missing_cells: Handling::Instead(
                 "goes from one row without missing cells to the next, and leaves out what is between",
             ),
-            prior_edges: false,
             ..Takes::ALL
         }
     }
@@ -69,24 +75,41 @@ impl Method for Polynomial {
                 "it takes up to {MAX_VARIABLES} variables, and there are {n}; leave some out, or take `bridge`"
             )));
         }
-        let goes_on = || !task.progress.is_interrupted();
-        let fit =
-            fit_polynomial(task.data, &settings.of_core(), &goes_on).map_err(
-                |error| match error {
-                    PolynomialError::Stopped => MethodError::Stopped,
-                    PolynomialError::Data(error) => MethodError::Data(error),
-                    PolynomialError::TooFewGaps { found, needed } => {
-                        MethodError::TooFewSteps { found, needed }
-                    }
-                    other => unusable(other.to_string()),
-                },
-            )?;
-        let mut learned = Learned::edges(edges(&fit, n));
-        learned.remarks = remarks(&fit);
-        learned.training =
-            TrainingRecord { converged: Some(fit.has_converged), ..TrainingRecord::default() };
-        Ok(learned)
+        let nothing = EdgePrior::new(task.data.n_variables(), 0.0);
+        let knowledge = with_knowledge(nothing, &task.plan.asked().edges, task.data)?;
+        let own = Task { data: task.data, knowledge: &knowledge };
+        learn(own, &settings.of_core(), task.progress)
     }
+}
+
+/// Equations, as a process that can be asked.
+pub(crate) fn learn(
+    task: Task<'_>,
+    settings: &PolynomialSettings,
+    progress: &dyn Progress,
+) -> Result<Learned, MethodError> {
+    let fit = found_equations(task, settings, progress).map_err(|error| match error {
+        PolynomialError::Stopped => MethodError::Stopped,
+        PolynomialError::Data(error) => MethodError::Data(error),
+        PolynomialError::TooFewGaps { found, needed } => MethodError::TooFewSteps { found, needed },
+        other => unusable(other.to_string()),
+    })?;
+    let (has_converged, adequacy) = (fit.belief.has_converged, fit.adequacy.clone());
+    let mut remarks = remarks(&fit);
+    let model = FittedModel::from_polynomial(fit, *settings, task.knowledge, task.data)
+        .map_err(|error| unusable(error.to_string()))?;
+    let edges = model.edges();
+    let doubts = doubts_of_equations(&adequacy, &edges, task.data.n_variables());
+    remarks.extend(
+        doubts.iter().map(|doubt| format!("warning: not to be taken at its word: {doubt}")),
+    );
+    let training = TrainingRecord {
+        converged: Some(has_converged),
+        adequacy: Some(adequacy),
+        doubts,
+        ..TrainingRecord::default()
+    };
+    Ok(Learned { model: Some(model), training, remarks, ..Learned::edges(edges) })
 }
 
 fn unusable(reason: String) -> MethodError {
@@ -96,48 +119,45 @@ fn unusable(reason: String) -> MethodError {
 /// What was asked for, as files have it.
 #[derive(Debug, Clone, Copy, serde::Deserialize)]
 struct Settings {
-    degree: usize,
+    library: Terms,
     sub_step: f64,
     largest_gap: f64,
 }
 
 impl Settings {
     fn of_core(self) -> PolynomialSettings {
-        let Self { degree, sub_step, largest_gap } = self;
-        PolynomialSettings { degree, sub_step, largest_gap }
+        let Self { library: Terms { degree, other }, sub_step, largest_gap } = self;
+        PolynomialSettings { degree, sub_step, largest_gap, other }
     }
 }
 
-/// All pairs of variables, the best supported first.
-fn edges(fit: &PolynomialFit, n: usize) -> Vec<LearnedEdge> {
-    let lowest = fit.log_odds.iter().copied().filter(|odds| odds.is_finite()).fold(0.0, f64::min);
-    let edge = |idx: usize| {
-        let (log_odds, effect) = (fit.log_odds[idx], fit.effects[idx]);
-        let probability = 1.0 / (1.0 + (-log_odds).exp());
-        LearnedEdge {
-            source: idx / n,
-            target: idx % n,
-            probability: Some(probability),
-            probability_lagged: Some(probability),
-            // A variable that never varies is below all that do.
-            score: if log_odds.is_finite() { log_odds } else { lowest - 1.0 },
-            sign: effect.as_ref().map(sign),
-            effect: effect.map(|effect| effect.effect),
-            strength: effect.map(|effect| effect.strength),
-            interval: effect.map(|effect| effect.interval),
-            ..LearnedEdge::default()
-        }
-    };
-    let mut edges: Vec<LearnedEdge> = (0..n * n).map(edge).collect();
-    edges.sort_by(|a, b| b.score.total_cmp(&a.score));
-    edges
+/// The words of `library`.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
+#[serde(try_from = "String")]
+struct Terms {
+    degree: usize,
+    other: OtherTerms,
 }
 
-fn sign(effect: &TermEffect) -> Sign {
-    match effect.is_positive {
-        Some(true) => Sign::Positive,
-        Some(false) => Sign::Negative,
-        None => Sign::Mixed,
+impl TryFrom<String> for Terms {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let mut terms = Self { degree: 1, other: OtherTerms::default() };
+        for word in text.split(',') {
+            match word.trim() {
+                "linear" => {}
+                "quadratic" => terms.degree = terms.degree.max(2),
+                "cubic" => terms.degree = 3,
+                "hill" => terms.other.saturations = true,
+                "sine" => terms.other.waves = true,
+                other => {
+                    let known = LIBRARIES.join(", ");
+                    return Err(format!("library: `{other}` is none of {known}"));
+                }
+            }
+        }
+        Ok(terms)
     }
 }
 
@@ -145,6 +165,7 @@ fn sign(effect: &TermEffect) -> Sign {
 fn remarks(fit: &PolynomialFit) -> Vec<String> {
     let mut remarks = Vec::new();
     match fit.over_linear {
+        Some(_) if fit.tried.len() > 1 => remarks.extend(of_several(fit)),
         Some(nats) if nats <= 0.0 => remarks.push(format!(
             "the evidence prefers linear terms alone (by {:.0} nats): products of variables were left out",
             -nats
@@ -166,10 +187,23 @@ fn remarks(fit: &PolynomialFit) -> Vec<String> {
             fit.longest
         ));
     }
-    if !fit.has_converged {
+    if !fit.belief.has_converged {
         remarks.push("equations and paths still changed in the last round".to_owned());
     }
     remarks
+}
+
+/// What the evidence says of several kinds of terms.
+fn of_several(fit: &PolynomialFit) -> Vec<String> {
+    let kinds: Vec<String> =
+        (fit.tried.iter()).map(|one| format!("{} {:+.0}", one.name, one.over_linear)).collect();
+    let first = format!("evidence over linear terms alone, in nats: {}", kinds.join(", "));
+    let best = fit.tried.iter().max_by(|a, b| a.over_linear.total_cmp(&b.over_linear));
+    let taken = match best {
+        Some(best) if best.over_linear > 0.0 => format!("taken: {}", best.name),
+        _ => "taken: linear terms alone".to_owned(),
+    };
+    vec![first, taken]
 }
 
 /// Gaps, in units in which the data vary by one deviation, from which on the search often ends in the wrong place.
@@ -181,15 +215,25 @@ mod tests {
 
     #[test]
     fn more_variables_than_it_takes_are_refused_with_a_way_out() {
-        let names = (0..16).map(|idx| format!("x{idx}")).collect();
-        let values = (0..16 * 5).map(|idx| f64::from(idx * idx % 17)).collect();
+        let names = (0..61).map(|idx| format!("x{idx}")).collect();
+        let values = (0..61 * 5).map(|idx| f64::from(idx * idx % 17)).collect();
         let times = (0..5).map(f64::from).collect();
-        let series = driftgraph_core::ObservedSeries::new("s", 16, times, values).unwrap();
+        let series = driftgraph_core::ObservedSeries::new("s", 61, times, values).unwrap();
         let data = SeriesSet::new(names, vec![series]).unwrap();
         let plan = FitPlan::named(NAME).unwrap();
         let Err(error) = plan.learn(&data, &driftgraph_core::train::progress::Silent) else {
-            panic!("16 variables are too many")
+            panic!("61 variables are too many")
         };
-        assert!(error.to_string().contains("up to 15 variables"), "{error}");
+        assert!(error.to_string().contains("up to 60 variables"), "{error}");
+    }
+
+    #[test]
+    fn libraries_are_words_between_commas() {
+        let terms = |text: &str| Terms::try_from(text.to_owned());
+        let both = OtherTerms { saturations: true, waves: true };
+        assert_eq!(terms("hill,sine"), Ok(Terms { degree: 1, other: both }));
+        let cubic = Terms { degree: 3, other: OtherTerms::default() };
+        assert_eq!(terms("cubic,quadratic"), Ok(cubic));
+        assert!(terms("quartic").unwrap_err().contains("`quartic` is none of linear"));
     }
 }

@@ -16,14 +16,19 @@ mod spline;
 mod trainer;
 
 use driftgraph_core::fitted::edges::{Direction, LearnedEdge};
-use driftgraph_core::train::progress::{Part, Training};
 use driftgraph_core::train::settings::Setting;
 use driftgraph_core::{SeriesSet, Uninformative};
 use driftgraph_data::record::{Reached, TrainingRecord};
 
+use crate::FitPlan;
 use crate::lagged_edges::{PairLinks, lagged_edges};
-use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::levels::bytes_of_copies;
+use crate::method::{
+    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
+};
 use crate::regular::{COUNTS_ROWS, RegularSeries, regular_series};
+use crate::trained::{kept_state, parameter_bytes};
+use model::Model;
 use settings::RhinoSettings;
 use trainer::Trainer;
 
@@ -37,6 +42,7 @@ const TAKES: Takes = Takes {
         "leaves out windows with a missing cell, or holds the last value (`gaps`)",
     ),
     prior_edges: false,
+    experiments: Experiments::Values,
 };
 
 /// With edges within a row.
@@ -65,6 +71,11 @@ impl Method for Rhino {
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        let settings = plan.typed::<RhinoSettings>().ok()?.with_within(true);
+        Some(needed_bytes(&settings, data))
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
@@ -104,9 +115,27 @@ impl Method for RhinoNoInst {
         false
     }
 
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        let settings = plan.typed::<RhinoSettings>().ok()?.with_within(false);
+        Some(needed_bytes(&settings, data))
+    }
+
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
         learn(task, &task.plan.typed::<RhinoSettings>()?.with_within(false))
     }
+}
+
+fn needed_bytes(settings: &RhinoSettings, data: &SeriesSet) -> u64 {
+    let shape = settings.shape(data.n_variables());
+    let (model, _) = Model::new(&shape);
+    let double = size_of::<f64>();
+    // Windows, those of a batch among them; networks keep all parameters in single precision too, with their gradients.
+    let windows = (data.n_rows() + settings.batch_size) * (settings.lags + 1) * data.n_variables();
+    let numbers = windows + 3 * model.n_parameters;
+    let batch = settings.batch_size.min(data.n_rows()) * model.floats_per_window();
+    bytes_of_copies(data, 3)
+        + parameter_bytes(model.n_parameters, double)
+        + (numbers * double + batch * size_of::<f32>()) as u64
 }
 
 fn learn(task: &MethodTask<'_>, settings: &RhinoSettings) -> Result<Learned, MethodError> {
@@ -124,14 +153,13 @@ fn learn(task: &MethodTask<'_>, settings: &RhinoSettings) -> Result<Learned, Met
         return Err(MethodError::Unusable { method: settings.name(), reason });
     }
     let mut trainer = Trainer::new(&settings.shape(data.n_variables()), settings, &windows);
-    let kept = task.progress.find(&Part::WHOLE.to_string(), &Training::state(&trainer).depends_on);
-    if let Some(state) = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
+    if let Some(state) = kept_state(&trainer, task.progress) {
         trainer.state = state;
     }
     trainer.run(task.progress)?;
     let mut learned = Learned::edges(edges(&trainer, data)?);
     let state = &trainer.state;
-    // Rounds end when nothing improves, so the last step is known only as a bound.
+    // Rounds end when nothing improves: the last step is known only as a bound, and an early end is none.
     let reached = Reached { steps: state.n_steps, of: trainer.end(), in_epochs: false };
     learned.training = TrainingRecord {
         seed: Some(settings.seed),
@@ -179,7 +207,7 @@ fn edges(trainer: &Trainer<'_>, data: &SeriesSet) -> Result<Vec<LearnedEdge>, Me
             is_lagged: lagged[own] >= 0.5,
             within: within[own],
             way,
-            units: None,
+            effect: None,
         }
     })?;
     for edge in &mut edges {

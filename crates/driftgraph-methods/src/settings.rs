@@ -38,6 +38,16 @@ pub fn value_of(setting: &Setting, text: &str) -> Result<Value, PlanError> {
         Range::YesNo => Value::Bool(text.parse().map_err(|_| wrong())?),
         Range::Any => Value::from(text.parse::<u64>().map_err(|_| wrong())?),
         Range::Mixed { words, .. } if words.contains(&text) => Value::String(text.to_owned()),
+        // The name of a column may be any text.
+        Range::Mixed { or, .. } if or.contains("`column:") && text.starts_with("column:") => {
+            Value::String(text.to_owned())
+        }
+        Range::Mixed { words, or }
+            if or.contains("separated by commas")
+                && text.split(',').all(|word| words.contains(&word)) =>
+        {
+            Value::String(text.to_owned())
+        }
         Range::Mixed { .. } => inline_value(text).ok_or_else(wrong)?,
         Range::Number { .. } | Range::Edges => number(text).ok_or_else(wrong)?,
     })
@@ -59,11 +69,23 @@ pub fn text_of(value: &Value) -> String {
                 Value::String(word) => format!("\"{word}\""),
                 other => text_of(other),
             };
-            let entries: Vec<String> =
-                entries.iter().map(|(name, value)| format!("{name} = {}", inner(value))).collect();
+            let entries: Vec<String> = entries
+                .iter()
+                .map(|(name, value)| format!("{} = {}", key(name), inner(value)))
+                .collect();
             format!("{{ {} }}", entries.join(", "))
         }
         other => other.to_string(),
+    }
+}
+
+/// A key of a table, in quotes where TOML wants them.
+fn key(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if !name.is_empty() && name.chars().all(is_bare) {
+        name.to_owned()
+    } else {
+        format!("{name:?}")
     }
 }
 
@@ -130,7 +152,9 @@ mod tests {
             (Range::Choice(&["gaussian", "laplace"]), json!("laplace")),
             (mixed, json!("auto")),
             (mixed, json!(0.5)),
+            (Range::Mixed { words: &["a", "b"], or: "some separated by commas" }, json!("b,a")),
             (mixed, json!({"kind": "per-source", "alpha": 0.5, "beta": 5.0})),
+            (mixed, json!({"control run": ["s 1", "s\"2"], "drug": ["s3"]})),
         ] {
             let setting = Setting { name: "x", default: "none", range, meaning: "", source: "" };
             assert_eq!(value_of(&setting, &text_of(&value)).unwrap(), value);

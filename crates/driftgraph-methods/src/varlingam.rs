@@ -18,11 +18,15 @@ use faer::Mat;
 use rayon::prelude::*;
 use serde_json::json;
 
-use crate::lagged_edges::{PairLinks, Units, lagged_edges};
-use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::FitPlan;
+use crate::lagged_edges::{PairLinks, WithinEffect, lagged_edges};
+use crate::levels::bytes_of_copies;
+use crate::method::{
+    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
+};
 use crate::regular::{COUNTS_ROWS, Gaps, RegularSeries, regular_series};
 use crate::settings::row;
-use adaptive_lasso::Columns;
+use adaptive_lasso::{AdaptiveLasso, Columns};
 use autoregression::{Autoregression, LaggedRows};
 
 const NAME: &str = "varlingam";
@@ -76,7 +80,17 @@ impl Method for VarLingam {
                 "leaves out the rows that need a missing cell, or holds the last value (`gaps`)",
             ),
             prior_edges: false,
+            experiments: Experiments::Values,
         }
+    }
+
+    /// Series without those left out and on their grid, innovations three times; rows with all lags four times, in
+    /// the worst case, and as many correlations as pairs of their columns.
+    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
+        let settings: VarLingamSettings = plan.typed().ok()?;
+        let n_columns = (settings.lags + 1) * data.n_variables();
+        let pairs = 4 * n_columns * n_columns * size_of::<f64>();
+        Some(bytes_of_copies(data, 6 + 4 * (settings.lags + 1)) + pairs as u64)
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
@@ -106,12 +120,19 @@ struct VarLingamSettings {
 
 /// What was learned about the variables that vary.
 struct Fitted {
-    /// Lag 0 and on, each `[effect, cause]`.
-    effects: Vec<Mat<f64>>,
+    effects: Effects,
     /// From causes to effects; compared with the reference.
     #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
     order: Vec<usize>,
     remarks: Vec<String>,
+}
+
+/// Effects of all variables on all others.
+struct Effects {
+    /// Lag 0 and on, each `[effect, cause]`.
+    by_lag: Vec<Mat<f64>>,
+    /// Standard errors of those within a row, given order and regressors; infinite where there are too few rows.
+    deviations: Mat<f64>,
 }
 
 fn learn(data: &SeriesSet, settings: &VarLingamSettings) -> Result<Learned, MethodError> {
@@ -172,10 +193,10 @@ fn fit(
         ));
     }
     let order = order::causal_order(&past.residuals);
-    let within = effects_within(&Columns::new(&past.residuals), &order)?;
+    let mut effects = regressed(&Columns::new(&past.residuals), &order, 0)?;
+    let within = &effects.by_lag[0];
     let identity_less = Mat::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) - within[(i, j)]);
-    let mut effects = vec![within];
-    effects.extend(past.coefficients.iter().map(|lag| &identity_less * lag));
+    effects.by_lag.extend(past.coefficients.iter().map(|lag| &identity_less * lag));
     let n_needed = d - 1 + rows.lags * d + 2;
     if settings.prune && rows.n_rows() < n_needed {
         remarks.push(format!(
@@ -183,7 +204,7 @@ fn fit(
             rows.n_rows()
         ));
     } else if settings.prune {
-        effects = pruned(&Columns::new(&rows.table), &order, rows.lags)?;
+        effects = regressed(&Columns::new(&rows.table), &order, rows.lags)?;
     }
     Ok(Fitted { effects, order, remarks })
 }
@@ -220,51 +241,36 @@ fn chosen_lags(
     Ok(best.0)
 }
 
-/// Effects within a row, `[effect, cause]`, each of predecessors in the order.
-fn effects_within(innovations: &Columns, order: &[usize]) -> Result<Mat<f64>, MethodError> {
+/// Effects from one adaptive lasso per variable: predecessors at the present row, everything at earlier ones.
+fn regressed(columns: &Columns, order: &[usize], lags: usize) -> Result<Effects, MethodError> {
     let d = order.len();
-    let found: Vec<Vec<f64>> = (0..d)
-        .into_par_iter()
-        .map(|place| {
-            let lasso = innovations.adaptive_lasso(&order[..place], order[place])?;
-            Ok(lasso.coefficients)
-        })
-        .collect::<Result<_, MethodError>>()?;
-    let mut within = Mat::zeros(d, d);
-    for (place, coefficients) in found.iter().enumerate() {
-        for (&cause, &coefficient) in order.iter().zip(coefficients) {
-            within[(order[place], cause)] = coefficient;
-        }
-    }
-    Ok(within)
-}
-
-/// All effects from one adaptive lasso per variable: predecessors at the present row, everything at earlier ones.
-fn pruned(columns: &Columns, order: &[usize], lags: usize) -> Result<Vec<Mat<f64>>, MethodError> {
-    let d = order.len();
-    let found: Vec<(Vec<usize>, Vec<f64>)> = (0..d)
+    let found: Vec<(Vec<usize>, AdaptiveLasso)> = (0..d)
         .into_par_iter()
         .map(|place| {
             let mut predictors = order[..place].to_vec();
             predictors.extend(d..d * (lags + 1));
             let lasso = columns.adaptive_lasso(&predictors, order[place])?;
-            Ok((predictors, lasso.coefficients))
+            Ok((predictors, lasso))
         })
         .collect::<Result<_, MethodError>>()?;
-    let mut effects = vec![Mat::zeros(d, d); lags + 1];
-    for (place, (predictors, coefficients)) in found.iter().enumerate() {
-        for (&column, &coefficient) in predictors.iter().zip(coefficients) {
-            effects[column / d][(order[place], column % d)] = coefficient;
+    let mut by_lag = vec![Mat::zeros(d, d); lags + 1];
+    let mut deviations = Mat::zeros(d, d);
+    for (place, (predictors, lasso)) in found.iter().enumerate() {
+        for (idx, &column) in predictors.iter().enumerate() {
+            by_lag[column / d][(order[place], column % d)] = lasso.coefficients[idx];
+            if column < d {
+                deviations[(order[place], column)] = lasso.deviations[idx];
+            }
         }
     }
-    Ok(effects)
+    Ok(Effects { by_lag, deviations })
 }
 
 /// Edges by their largest absolute coefficient over all lags.
 fn edges(
     data: &SeriesSet,
     varying: &[usize],
-    effects: &[Mat<f64>],
+    Effects { by_lag, deviations }: &Effects,
     settings: &VarLingamSettings,
 ) -> Result<Vec<LearnedEdge>, MethodError> {
     let scales = Standardizer::fit(data).scales().to_vec();
@@ -273,27 +279,27 @@ fn edges(
         let (Some(cause), Some(effect)) = (place(source), place(target)) else {
             return PairLinks::default();
         };
-        let strongest = effects[1..]
+        let strongest = by_lag[1..]
             .iter()
             .map(|lag| lag[(effect, cause)])
             .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best });
-        let within = effects[0][(effect, cause)];
-        let way = match (within, effects[0][(cause, effect)]) {
+        let within = by_lag[0][(effect, cause)];
+        let way = match (within, by_lag[0][(cause, effect)]) {
             (0.0, 0.0) => None,
             (0.0, _) => Some(Direction::Backward),
             _ => Some(Direction::Forward),
         };
-        let strength = scales[source] / scales[target];
+        let ratio = scales[source] / scales[target];
         let score =
-            strongest.abs().max(within.abs()) * if settings.scale_scores { strength } else { 1.0 };
-        let units = Units { effect: 1.0, strength };
+            strongest.abs().max(within.abs()) * if settings.scale_scores { ratio } else { 1.0 };
+        let deviation = Some(deviations[(effect, cause)]).filter(|deviation| deviation.is_finite());
         PairLinks {
             score,
             lagged: strongest,
             is_lagged: strongest != 0.0,
             within,
             way,
-            units: Some(units),
+            effect: Some(WithinEffect { ratio, deviation }),
         }
     })
 }

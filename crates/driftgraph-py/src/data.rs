@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use driftgraph_core::{ObservedSeries, SeriesSet, SignatureGraph};
+use driftgraph_core::{InputHold, ObservedSeries, SeriesSet, SignatureGraph};
+use driftgraph_data::interventions::with_experiment;
 use driftgraph_data::summary::Summary;
 use driftgraph_data::write::write_series;
 use driftgraph_data::{Loaded, ReadOptions, TimeAxis, TimeUnit, fingerprint, load};
@@ -48,6 +49,15 @@ impl SeriesData {
     }
 }
 
+/// What was done to a system, as Python says it.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    inputs: Vec<String>,
+    input_hold: InputHold,
+    interventions: Option<PathBuf>,
+}
+
 #[pymethods]
 impl SeriesData {
     /// Takes arrays `(time,)` and `(time, variable)` per series; `NaN` is a missing cell.
@@ -78,6 +88,24 @@ impl SeriesData {
         let options: ReadOptions = serde_json::from_str(options)
             .map_err(|error| Class::Question.with(&format!("an option of reading: {error}")))?;
         let loaded = py.detach(|| load(&paths, &options)).or_raise()?;
+        Ok(Self { loaded, options })
+    }
+
+    /// The same data with what was done to them: `asked` is JSON with `inputs`, `input_hold` and `interventions`, a file.
+    fn with_experiment(&self, asked: &str) -> PyResult<Self> {
+        let asked: Asked = serde_json::from_str(asked)
+            .map_err(|error| Class::Question.with(&format!("inputs or interventions: {error}")))?;
+        let options = ReadOptions {
+            inputs: asked.inputs,
+            input_hold: asked.input_hold,
+            interventions: asked.interventions,
+            ..self.options.clone()
+        };
+        let mut loaded = self.loaded.clone();
+        let mut notices = Vec::new();
+        loaded.data =
+            with_experiment(loaded.data, &options, &loaded.time_axis, &mut notices).or_raise()?;
+        loaded.notices.extend(notices);
         Ok(Self { loaded, options })
     }
 

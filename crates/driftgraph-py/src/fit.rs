@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_core::train::progress::{Part, Progress, Step};
+use driftgraph_data::intervention_columns::COLUMNS;
 use driftgraph_data::record::MethodRequest;
 use driftgraph_data::write::write_series;
 use driftgraph_data::{Loaded, ReadOptions, load};
@@ -34,6 +35,8 @@ const WAKE_UP: Duration = Duration::from_millis(50);
 
 /// Table of in-memory data inside the run folder.
 const OWN_DATA: &str = "data.csv";
+/// Where a table of interventions lies in the run folder.
+const OWN_INTERVENTIONS: &str = "interventions.csv";
 
 /// What a fit has told last.
 #[derive(Debug, Default)]
@@ -130,7 +133,7 @@ impl Drop for FinishOnDrop<'_> {
     }
 }
 
-/// Fits `data` into `folder`; `asked` is JSON with `preset`, `settings` and `edges`.
+/// Fits `data` into `folder`; `asked` is JSON with `preset`, `settings`, `edges` and `limits`.
 ///
 /// `progress` is called with a dictionary a few times per second, on the calling thread.
 #[pyfunction]
@@ -153,13 +156,14 @@ pub(crate) fn fit<'py>(
     let asked: MethodRequest = serde_json::from_str(asked)
         .map_err(|error| Class::Settings.with(&format!("cannot use the settings: {error}")))?;
     let plan = FitPlan::new(asked).or_raise()?;
-    plan.check_edges(data.set().variables()).or_raise()?;
+    plan.check_edges(data.set()).or_raise()?;
     let (loaded, read_options) = kept_data(py, data, &folder)?;
     let truth = truth.as_ref().map(|matrix| known_graph(matrix, &loaded)).transpose()?;
     let pace = Pace {
         log_every,
         checkpoint_every: seconds("checkpoint_seconds", checkpoint_seconds)?,
         time_budget: time_budget.map(|time| seconds("time_budget", time)).transpose()?,
+        ..Pace::default()
     };
     let job = FitJob { loaded, read_options, plan, folder, replace, truth, pace, report: true };
     let work = |watcher: &Watcher| driftgraph_run::fit(&job, watcher);
@@ -293,10 +297,23 @@ fn kept_data(py: Python<'_>, data: &SeriesData, folder: &Path) -> PyResult<(Load
     }
     let file = folder.join(OWN_DATA);
     fs::create_dir_all(folder)?;
+    let mut options = ReadOptions {
+        inputs: data.options.inputs.clone(),
+        input_hold: data.options.input_hold,
+        ..ReadOptions::default()
+    };
+    if let Some(table) = &data.options.interventions {
+        if table.as_os_str() == COLUMNS {
+            let words = "interventions=\"columns\" is for files; give frames and arrays a table of interventions";
+            return Err(Class::Question.with(words));
+        }
+        let own = folder.join(OWN_INTERVENTIONS);
+        fs::copy(table, &own)?;
+        options.interventions = Some(own);
+    }
     let mut out = BufWriter::new(File::create(&file)?);
     write_series(&mut out, data.set())?;
     out.flush()?;
-    let options = ReadOptions::default();
     let mut loaded = py.detach(|| load(&[file], &options)).or_raise()?;
     if loaded.data.variables() != data.set().variables() {
         let message = format!(

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use driftgraph_core::fitted::GraphChoice;
-use driftgraph_core::fitted::edges::{directed_graph, feedback_loops};
+use driftgraph_core::fitted::edges::{KeptEdges, LearnedEdge, directed_graph, feedback_loops};
+use driftgraph_core::fitted::equations::TermFunction;
+use driftgraph_core::fitted::error::FittedError;
 use driftgraph_core::fitted::forecast::{ForecastSettings, ForecastTimes};
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTimes};
 use driftgraph_core::fitted::intervention::Interventions;
@@ -12,15 +14,16 @@ use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::fitted::sample::SampledGraph;
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
 use driftgraph_core::{SeriesSet, SignatureGraph};
+use driftgraph_data::equation_text::{equation_latex, equation_text};
 use driftgraph_data::graph_formats::{GraphFormat, graph_text};
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::{Loaded, RunError};
 use driftgraph_methods::{edge_probabilities, edge_scores};
 use driftgraph_report::report_html;
 use driftgraph_view::{ViewOptions, report_view};
-use numpy::{PyArray2, PyArray3, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
 use crate::answers;
 use crate::arrays::{cube, matrix};
@@ -62,9 +65,53 @@ impl Model {
         Err(Class::File.with(&message))
     }
 
+    /// The largest set of edges with less than a share expected to be false.
+    fn kept(&self, rate: f64) -> PyResult<KeptEdges> {
+        if !(rate > 0.0 && rate < 1.0) {
+            let message = format!("`fdr` must be a share between 0 and 1, found {rate}");
+            return Err(Class::Question.with(&message));
+        }
+        KeptEdges::at_rate(&self.run.edges(), rate).ok_or_else(|| {
+            let method = &self.run.record.method;
+            Class::Question.with(&format!("`{method}` gives scores, not probabilities"))
+        })
+    }
+
     /// The process; an error that says so where the method has none.
     fn model(&self) -> PyResult<&FittedModel> {
         self.run.model().or_raise()
+    }
+
+    /// What expressions say of inputs; other variables are refused.
+    fn said_of_inputs(&self, texts: &[String]) -> PyResult<Interventions> {
+        let time = &self.run.record.data.time;
+        let read_time = |text: &str| time.read_bound(text).map_err(|problem| problem.to_string());
+        let names = self.run.variables();
+        let said = Interventions::parse_with(texts, names, &read_time)
+            .map_err(FittedError::from)
+            .or_raise()?;
+        let inputs = &self.run.record.data.options.inputs;
+        let other = said.variables().into_iter().find(|&idx| !inputs.contains(&names[idx]));
+        match other {
+            Some(idx) => Err(Class::Question.with(&format!(
+                "`{}` is not an input of the run: `intervene` changes other variables",
+                names[idx]
+            ))),
+            None => Ok(said),
+        }
+    }
+
+    /// What is set in new paths: what was set in the series they start in, or inputs at their means; then what is said.
+    fn given_to_paths(&self, texts: &[String], start: &Start) -> PyResult<Interventions> {
+        let said = self.said_of_inputs(texts)?;
+        let Some(data) = self.data() else { return Ok(said) };
+        let series = match start {
+            Start::Series { name, .. } => data.series().iter().position(|one| one.name() == name),
+            _ => None,
+        };
+        let pieces = series.map_or_else(|| data.mean_pieces(), |series| data.set_pieces(series));
+        let given = Interventions::of_pieces(&pieces, self.run.variables());
+        Ok(given.map_err(FittedError::from).or_raise()?.then(&said))
     }
 
     fn start_time(&self, start: &Start) -> f64 {
@@ -90,6 +137,8 @@ pub(crate) struct PathRequest {
     step_size: Option<f64>,
     scheme: String,
     seed: u64,
+    /// What inputs do: expressions as on the command line.
+    input: Vec<String>,
 }
 
 impl PathRequest {
@@ -107,6 +156,7 @@ impl PathRequest {
             even_times(from, horizon, self.every).or_raise()?
         };
         Ok(SimulateSettings {
+            given: model.given_to_paths(&self.input, &start)?,
             n_paths: self.n_paths,
             start,
             times,
@@ -125,6 +175,7 @@ impl PathRequest {
             ForecastTimes::even(span, self.horizon, self.every).or_raise()?
         };
         Ok(ForecastSettings {
+            given: model.said_of_inputs(&self.input)?,
             n_paths: self.n_paths,
             times,
             step_size: self.step_size,
@@ -237,6 +288,55 @@ impl Model {
         answers::edges(py, self.run.variables(), &edges)
     }
 
+    /// Equations as target, text and terms (factors, function with its numbers, coefficient, low, high, probability); `None`
+    /// where there are none.
+    fn equations<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let names = self.run.variables();
+        let Some(equations) = py.detach(|| self.run.model().ok().and_then(FittedModel::equations))
+        else {
+            return Ok(None);
+        };
+        let all = PyList::empty(py);
+        for equation in &equations {
+            let terms = PyList::empty(py);
+            for term in &equation.terms {
+                let factors: Vec<&String> = term.factors.iter().map(|&idx| &names[idx]).collect();
+                let [low, high] = term.interval.map_or([None; 2], |ends| ends.map(Some));
+                let row = PyDict::new(py);
+                let (function, numbers) = function_of(term.function);
+                row.set_item("factors", factors)?;
+                row.set_item("function", function)?;
+                row.set_item("numbers", numbers)?;
+                row.set_item("coefficient", term.coefficient)?;
+                row.set_item("low", low)?;
+                row.set_item("high", high)?;
+                row.set_item("probability", term.probability)?;
+                terms.append(row)?;
+            }
+            let one = PyDict::new(py);
+            one.set_item("target", &names[equation.target])?;
+            one.set_item("text", equation_text(names, equation))?;
+            one.set_item("latex", equation_latex(names, equation))?;
+            one.set_item("terms", terms)?;
+            all.append(one)?;
+        }
+        Ok(Some(all))
+    }
+
+    /// Which rows of `edges` are the largest set with less than this share expected to be false, how many links between
+    /// different variables these are, and how many of them are expected to be false.
+    fn kept_at_rate<'py>(&self, py: Python<'py>, rate: f64) -> PyResult<Bound<'py, PyDict>> {
+        let kept = py.detach(|| self.kept(rate))?;
+        let ends: Vec<[usize; 2]> = kept.edges.iter().map(LearnedEdge::ends).collect();
+        let rows: Vec<bool> =
+            self.run.edges().iter().map(|edge| ends.contains(&edge.ends())).collect();
+        let answer = PyDict::new(py);
+        answer.set_item("rows", rows.into_pyarray(py))?;
+        answer.set_item("n_links", kept.n_links)?;
+        answer.set_item("expected_false", kept.expected_false)?;
+        Ok(answer)
+    }
+
     /// Groups of variables that all reach each other over edges of at least this probability.
     fn feedback_loops(&self, threshold: f64) -> Vec<Vec<String>> {
         let names = self.run.variables();
@@ -247,11 +347,21 @@ impl Model {
         loops.iter().map(named).collect()
     }
 
-    /// Edges of at least this probability in a format for other programs.
-    fn graph_text(&self, py: Python<'_>, format: &str, threshold: f64) -> PyResult<String> {
+    /// Edges of at least this probability, or as many as `fdr` allows, in a format for other programs.
+    #[pyo3(signature = (format, threshold, fdr=None))]
+    fn graph_text(
+        &self,
+        py: Python<'_>,
+        format: &str,
+        threshold: f64,
+        fdr: Option<f64>,
+    ) -> PyResult<String> {
         let format = one_of("format", format, &GraphFormat::ALL.map(|one| (one.name(), one)))?;
-        let mut edges = py.detach(|| self.run.edges());
-        edges.retain(|edge| edge.is_at_least(threshold));
+        let mut edges = match fdr {
+            Some(rate) => py.detach(|| self.kept(rate))?.edges,
+            None => py.detach(|| self.run.edges()),
+        };
+        edges.retain(|edge| fdr.is_some() || edge.is_at_least(threshold));
         // A link without a direction is one line of a list, and two cells of a matrix.
         if format != GraphFormat::Matrix {
             edges.retain(|edge| !edge.mirrored);
@@ -402,5 +512,16 @@ impl Model {
         let model = self.model()?;
         let found = py.detach(|| model.log_likelihoods(data.set())).or_raise()?;
         Ok(found.into_iter().map(|one| (one.name, one.log_likelihood, one.n_cells)).collect())
+    }
+}
+
+/// The name of a term's function, and its numbers in the order of its formula.
+fn function_of(function: Option<TermFunction>) -> (Option<&'static str>, Vec<f64>) {
+    match function {
+        None => (None, Vec::new()),
+        Some(TermFunction::Sine) => (Some("sin"), Vec::new()),
+        Some(TermFunction::Cosine) => (Some("cos"), Vec::new()),
+        Some(TermFunction::Hill { half }) => (Some("hill"), vec![half]),
+        Some(TermFunction::Tanh { centre, width }) => (Some("tanh"), vec![centre, width]),
     }
 }

@@ -7,7 +7,8 @@ pub(crate) fn in_python_words(text: &str) -> String {
     with_options(text, &|option, value| {
         let keyword = option.replace('-', "_");
         let value = value.trim_matches('\'');
-        let is_list = ["ignore", "variables", "missing", "log", "inputs"].contains(&option);
+        let is_list = ["ignore", "variables", "missing", "log", "inputs", "sources", "targets"]
+            .contains(&option);
         let is_flag = ["transpose", "even-steps", "detrend", "force"].contains(&option);
         let is_placeholder = value.bytes().all(|b| !b.is_ascii_lowercase() && !b.is_ascii_digit());
         Some(match value {

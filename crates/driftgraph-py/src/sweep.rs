@@ -8,7 +8,7 @@ use std::time::Duration;
 use driftgraph_core::train::progress::Silent;
 use driftgraph_data::record::MethodRequest;
 use driftgraph_sweep::{
-    DataRecord, DataSource, News, PlanRequest, PlannedFit, RunOptions, ShardResult, ShardTask,
+    DataRecord, DataSource, MadeShard, PlanRequest, PlannedFit, RunOptions, ShardResult, ShardTask,
     Slice, Sweep, SweepError, Watcher, merge, run, status,
 };
 use pyo3::prelude::*;
@@ -184,7 +184,7 @@ struct Counter {
 }
 
 impl Watcher for Counter {
-    fn made(&self, news: &News<'_>) {
+    fn made(&self, news: &MadeShard<'_>) {
         self.made.fetch_max(news.n_made, Ordering::Relaxed);
     }
 

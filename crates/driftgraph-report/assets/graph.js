@@ -97,10 +97,25 @@
     return group;
   };
 
+  // As `fitted/edges/cut.rs` cuts: the largest set of links whose mean of 1 - probability is below the rate.
+  const isCounted = (edge) => edge[SOURCE] !== edge[TARGET] && edge[KIND] !== "m";
+  const leastAt = (rate) => {
+    let sum = 0, n = 0, least = 1 - rate;
+    for (const edge of edges.filter(isCounted).toSorted((a, b) => b[SHARE] - a[SHARE])) {
+      if (sum + 1 - edge[SHARE] >= rate * (n + 1)) return { least, n };
+      sum += 1 - edge[SHARE];
+      n += 1;
+      least = edge[SHARE];
+    }
+    return { least, n };
+  };
+  const rate = () => Number(field("fdr")?.value || 0);
+
   const selected = () => {
-    const threshold = Number(field("threshold").value), most = Math.max(1, Math.floor(Number(field("most").value)) || 1);
+    const cut = rate() > 0 ? leastAt(rate()) : { least: Number(field("threshold").value), n: Infinity };
+    const threshold = cut.least, most = Math.max(1, Math.floor(Number(field("most").value)) || 1);
     const loops = field("loops").checked;
-    let left = most;
+    let left = Math.min(most, cut.n);
     return edges.filter((edge) => {
       if (edge[SHARE] < threshold || edge[KIND] === "m") return false;
       if (edge[SOURCE] === edge[TARGET]) return loops;
@@ -118,8 +133,10 @@
     const shown = selected();
     lines.replaceChildren(...missed(shown).map((edge) => drawEdge(edge, "missed")), ...shown.toReversed().map((edge) => drawEdge(edge, known && !isKnown(edge) ? "false" : "")));
     field("threshold-shown").textContent = scoreText(Number(field("threshold").value));
-    const between = shown.filter((edge) => edge[SOURCE] !== edge[TARGET]).length;
-    field("edge-count").textContent = `${between} ${between === 1 ? "edge" : "edges"} shown`;
+    field("threshold").disabled = rate() > 0;
+    const between = shown.filter(isCounted), doubts = between.reduce((sum, edge) => sum + 1 - edge[SHARE], 0);
+    const falseOnes = field("fdr") && between.length > 0 ? `, ${doubts.toFixed(1)} of them expected to be false` : "";
+    field("edge-count").textContent = `${between.length} ${between.length === 1 ? "edge" : "edges"} shown${falseOnes}`;
     mark();
   };
   const mark = () => {
@@ -199,7 +216,7 @@
       event.preventDefault();
     });
   });
-  for (const id of ["threshold", "most", "loops"]) field(id).addEventListener("input", draw);
+  for (const id of ["threshold", "most", "loops", "fdr"]) field(id)?.addEventListener("input", draw);
   field("search").addEventListener("input", () => {
     const text = field("search").value.trim().toLowerCase();
     const exact = variables.findIndex((name) => name.toLowerCase() === text);

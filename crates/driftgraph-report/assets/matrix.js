@@ -25,6 +25,7 @@
   const { variables, edges, orders, score } = report.graph;
   const n = variables.length, signed = edges.some((edge) => edge[3] !== "?");
   const { margin, cell, side } = frameOf(old, n);
+  const hasNumbers = old.querySelector(".numbers") !== null;
   const font = Number(old.querySelector(".names")?.getAttribute("font-size") ?? 0);
   const byPair = new Map(edges.map((edge) => [edge[0] * n + edge[1], edge]));
   const outline = document.getElementById("outline");
@@ -37,7 +38,8 @@
     const root = old.cloneNode(false);
     root.append(old.querySelector(".ground").cloneNode());
     root.append(...cellPaths(edges, at, side, (edge) => signed ? edge[3] : "none"));
-    if (n <= 12) {
+    // Numbers that are too long for a cell are in no picture.
+    if (hasNumbers) {
       const numbers = svg("g", { class: "numbers" });
       for (const edge of edges.filter((edge) => edge[2] >= 0.05)) {
         const [x, y] = at(edge[0], edge[1]);

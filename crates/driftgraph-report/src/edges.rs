@@ -19,6 +19,8 @@ pub struct LearnedEdges<'a> {
     pub truth: Option<&'a [bool]>,
     /// D x D edges that have no direction, where there are any: lines without heads, drawn where they have a score.
     pub undirected: Option<&'a [bool]>,
+    /// Variables that were set from outside, as numbers; they have a shape of their own.
+    pub inputs: &'a [usize],
 }
 
 /// Whether a source raises or lowers the rate of change of its target.
@@ -46,6 +48,7 @@ impl<'a> LearnedEdges<'a> {
             signs: None,
             truth: None,
             undirected: None,
+            inputs: &[],
         }
     }
 

@@ -4,9 +4,11 @@ mod agreement;
 mod base64;
 mod chart;
 mod comparison;
+pub(crate) mod drifting;
 mod graph;
 mod matrix;
 mod provenance;
+pub(crate) mod regimes;
 mod series;
 mod sweep;
 mod training;
@@ -104,6 +106,8 @@ pub fn report_sections(view: &ReportView) -> Vec<(&'static str, String)> {
     let sections = [
         ("words", Some(words_section(view))),
         ("graph", Some(graph::graph_section(view))),
+        ("regimes", view.regimes.as_ref().map(|regimes| regimes::regimes_section(view, regimes))),
+        ("drifting", view.drifting.as_ref().map(|own| drifting::drifting_section(view, own))),
         ("matrix", Some(matrix::matrix_section(view))),
         ("truth", view.truth.as_ref().map(comparison::comparison_section)),
         ("fit", view.fit.as_ref().map(|fit| series::fit_section(view, fit))),
@@ -143,6 +147,8 @@ pub fn report_navigation(view: &ReportView) -> String {
 fn navigation(view: &ReportView) -> Element {
     let places = [
         ("#graph", "Graph", true),
+        ("#regimes", "Regimes", view.regimes.is_some()),
+        ("#drifting", "Over time", view.drifting.is_some()),
         ("#matrix", "All pairs", true),
         ("#truth", "Known edges", view.truth.is_some()),
         ("#fit", "Fit", view.fit.is_some()),

@@ -36,12 +36,14 @@ pub mod view;
 
 pub use edges::{EffectSign, LearnedEdges};
 pub use error::ReportError;
+pub use html::drifting::drifting_picture;
+pub use html::regimes::{differences_picture, regimes_picture};
 pub use html::{
     SCRIPTS, STYLES, agreement_html, agreement_sections, graph_picture, matrix_picture,
     nodes_picture, report_data, report_html, report_navigation, report_sections, sweep_html,
 };
 pub use order::matrix_orders;
-pub use svg::bands::{Band, BandChart, BandMeaning, Panel, bands_svg};
+pub use svg::bands::{Band, BandAxes, BandChart, BandMeaning, Panel, bands_svg};
 pub use svg::calendar::Calendar;
 pub use svg::dots::{DotChart, DotRow, dots_svg};
 pub use svg::graph::layout::node_positions;

@@ -7,18 +7,18 @@ const MOST_CLUSTERED: usize = 400;
 
 /// All orders in which a matrix can be shown, the order of the data first.
 pub fn matrix_orders(n: usize, edges: &[EdgeView]) -> Vec<OrderView> {
-    let mut matrix = vec![0.0; n * n];
-    for edge in edges {
-        matrix[edge.source * n + edge.target] = edge.probability;
+    let (mut driving, mut driven) = (vec![0.0; n], vec![0.0; n]);
+    for edge in edges.iter().filter(|edge| !edge.is_self_loop()) {
+        driving[edge.source] += edge.probability;
+        driven[edge.target] += edge.probability;
     }
-    let sum = |cells: &mut dyn Iterator<Item = usize>| cells.map(|idx| matrix[idx]).sum::<f64>();
-    let driving: Vec<f64> =
-        (0..n).map(|i| sum(&mut (0..n).filter(|&j| j != i).map(|j| i * n + j))).collect();
-    let driven: Vec<f64> =
-        (0..n).map(|j| sum(&mut (0..n).filter(|&i| i != j).map(|i| i * n + j))).collect();
     let order = |name: &str, variables: Vec<usize>| OrderView { name: name.to_owned(), variables };
     let mut orders = vec![order("as in the data", (0..n).collect())];
     if (3..=MOST_CLUSTERED).contains(&n) {
+        let mut matrix = vec![0.0; n * n];
+        for edge in edges {
+            matrix[edge.source * n + edge.target] = edge.probability;
+        }
         orders.push(order("alike together", alike_together(n, &matrix)));
     }
     orders.push(order("strongest drivers first", most_first(&driving)));

@@ -10,5 +10,6 @@ pub(crate) mod graph;
 pub(crate) mod heatmap;
 pub(crate) mod legend;
 mod page;
+pub(crate) mod regimes;
 pub(crate) mod reliability;
 pub(crate) mod text;

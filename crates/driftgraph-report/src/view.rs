@@ -2,12 +2,16 @@
 
 mod agreement;
 mod column;
+mod drifting;
+mod regimes;
 mod sweep;
 
 use serde::{Deserialize, Serialize};
 
 pub use agreement::{AgreedEdge, AgreementView, ComparedRun};
 pub use column::Column;
+pub use drifting::{CourseView, DriftingView};
+pub use regimes::{DifferenceView, RegimeChange, RegimeStrip, RegimesView};
 pub use sweep::{AveragedGraph, SweepView};
 
 use crate::{Calendar, EffectSign};
@@ -23,6 +27,15 @@ pub struct ReportView {
     pub data: DataView,
     /// What was learned of the edges.
     pub graph: GraphView,
+    /// The drift of every variable, where it is a sum of terms.
+    #[serde(default)]
+    pub equations: Vec<EquationView>,
+    /// Regimes or conditions, where there are any, and what differs between them.
+    #[serde(default)]
+    pub regimes: Option<RegimesView>,
+    /// Effects that move in time, where they were looked for.
+    #[serde(default)]
+    pub drifting: Option<DriftingView>,
     /// How that compares with known edges.
     pub truth: Option<TruthView>,
     /// The series and their posterior; `None` where the data are not at hand, or very many.
@@ -37,6 +50,28 @@ pub struct ReportView {
     pub provenance: ProvenanceView,
     /// Files that the report carries.
     pub downloads: Vec<Download>,
+}
+
+/// The drift of one variable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EquationView {
+    /// The whole equation.
+    pub text: String,
+    /// Its terms.
+    pub terms: Vec<EquationTermView>,
+}
+
+/// One term of an equation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EquationTermView {
+    /// The product; empty for a constant.
+    pub text: String,
+    /// What it is multiplied by.
+    pub coefficient: f64,
+    /// Where that lies with a probability of 90 %, where it is known.
+    pub interval: Option<[f64; 2]>,
+    /// Probability that the term is there.
+    pub probability: f64,
 }
 
 /// The method that made a run.
@@ -93,6 +128,9 @@ pub struct GraphView {
     pub orders: Vec<OrderView>,
     /// Groups of variables that all reach each other by edges of probability 0.5 or more.
     pub feedback_loops: Vec<Vec<usize>>,
+    /// Variables that were set from outside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<usize>,
 }
 
 /// A score that is not a probability: edges carry it as a share of the full scale.

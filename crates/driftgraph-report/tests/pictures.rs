@@ -144,6 +144,20 @@ fn known_edges_decide_where_nodes_stand_if_nothing_selected_joins_two() {
 }
 
 #[test]
+fn the_key_says_what_a_line_without_a_head_means_where_there_is_one() {
+    let (names, scores) = (short_names(2), [0.0, 0.9, 0.9, 0.0]);
+    let directed = LearnedEdges::probabilities(&names, &scores);
+    let both = [false, true, true, false];
+    let undirected = LearnedEdges { undirected: Some(&both), ..directed };
+    let says = |edges| {
+        let picture = graph_svg(edges, &at_least(0.5)).unwrap();
+        assert_on_the_sheet(&picture);
+        picture.contains("no head: direction unknown")
+    };
+    assert_eq!([says(&directed), says(&undirected)], [false, true]);
+}
+
+#[test]
 fn a_self_loop_leaves_and_enters_its_own_node() {
     let names = short_names(3);
     let mut scores = [0.0; 9];

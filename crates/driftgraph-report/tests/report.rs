@@ -1,9 +1,10 @@
 //! A report holds everything it was given, nothing from outside, and obeys no name.
 
 use driftgraph_report::view::{
-    ChangeView, Column, CurveView, DataView, Download, EdgeView, FanSeries, FitSeries, FitView,
-    FutureView, GraphView, InterventionView, LinkKind, MethodView, MetricsView, ProvenanceView,
-    RankingView, ReportView, ScoreView, SelectionView, TrainingView, TriedView, TruthView,
+    ChangeView, Column, CurveView, DataView, Download, EdgeView, EquationTermView, EquationView,
+    FanSeries, FitSeries, FitView, FutureView, GraphView, InterventionView, LinkKind, MethodView,
+    MetricsView, ProvenanceView, RankingView, ReportView, ScoreView, SelectionView, TrainingView,
+    TriedView, TruthView,
 };
 use driftgraph_report::{
     EffectSign, matrix_orders, node_positions, report_data, report_html, report_sections,
@@ -45,6 +46,21 @@ fn training(name: &str) -> TrainingView {
     }
 }
 
+fn equation(name: &str) -> EquationView {
+    let interval = Some([0.25, 0.75]);
+    let term =
+        EquationTermView { text: name.to_owned(), coefficient: 0.5, interval, probability: 0.99 };
+    EquationView { text: format!("d{name}/dt = 0.5"), terms: vec![term] }
+}
+
+fn provenance(named: &str) -> ProvenanceView {
+    ProvenanceView {
+        command: named.to_owned(),
+        facts: vec![("data".into(), named.to_owned())],
+        settings: vec![("seed".into(), "0".into())],
+    }
+}
+
 /// A view that has every part, with these names.
 fn view(variables: &[String]) -> ReportView {
     let n = variables.len();
@@ -72,6 +88,8 @@ fn view(variables: &[String]) -> ReportView {
     };
     let named = variables[0].clone();
     ReportView {
+        regimes: None,
+        drifting: None,
         name: named.clone(),
         method: MethodView { name: "bridge".into(), description: named.clone(), has_process: true },
         data: DataView {
@@ -88,12 +106,14 @@ fn view(variables: &[String]) -> ReportView {
             score: None,
             positions: node_positions(variables, &[(0, 1), (1, 0)]),
             orders: matrix_orders(n, &edges),
+            inputs: Vec::new(),
             feedback_loops: vec![vec![0, 1]],
             expected_edges: 2.67,
             listed_from: 0.005,
             selection: SelectionView { threshold: 0.5, most: 12, self_loops: true },
             edges,
         },
+        equations: vec![equation(&named)],
         truth: Some(TruthView {
             edges: vec![[0, 1]],
             methods: vec![RankingView {
@@ -132,11 +152,7 @@ fn view(variables: &[String]) -> ReportView {
                 changed: true,
             }],
         }],
-        provenance: ProvenanceView {
-            command: named.clone(),
-            facts: vec![("data".into(), named.clone())],
-            settings: vec![("seed".into(), "0".into())],
-        },
+        provenance: provenance(&named),
         downloads: vec![Download {
             file: "edges.csv".into(),
             media_type: "text/csv".into(),
@@ -238,7 +254,9 @@ fn weak_evidence_is_said_in_words() {
     (training.converged, training.n_members) = (Some(true), 1);
     shown.data.n_rows = 5000;
     shown.data.warnings.clear();
-    assert!(!sections(&shown).contains("Read with care"));
+    let text = sections(&shown);
+    assert!(!text.contains("Read with care"));
+    assert!(!text.contains("1 seed"), "one fit stands for those with other seeds");
 }
 
 #[test]
@@ -267,6 +285,7 @@ fn a_method_of_scores_alone_has_fewer_sections_and_speaks_of_no_probability() {
     (shown.training, shown.fit, shown.future) = (None, None, None);
     shown.truth.as_mut().unwrap().methods[0].without_self_edges.tpr = None;
     shown.interventions.clear();
+    shown.equations.clear();
     let places: Vec<&str> = report_sections(&shown).into_iter().map(|(place, _)| place).collect();
     assert_eq!(places, ["words", "graph", "matrix", "truth", "provenance"]);
     let text = sections(&shown);

@@ -73,8 +73,7 @@ impl Checkpoints {
         let bytes = read(&file)?;
         let damaged =
             |reason: &str| JobError::Damaged { file: file.clone(), reason: reason.into() };
-        let (found, payload) = checked(&bytes).map_err(damaged)?;
-        Ok((found == key).then(|| payload.to_vec()))
+        state_in(&bytes, key).map_err(damaged)
     }
 
     /// Forgets a part; it is no error if it was not kept.
@@ -118,6 +117,12 @@ fn read(file: &Path) -> Result<Vec<u8>, JobError> {
         .and_then(|open| open.take(MAX_BYTES).read_to_end(&mut bytes))
         .map_err(JobError::file("read", file))?;
     Ok(bytes)
+}
+
+/// The state in the bytes of a checkpoint, or why they are none; `None` where it belongs to other data and settings.
+pub fn state_in(bytes: &[u8], key: &Key) -> Result<Option<Vec<u8>>, &'static str> {
+    let (found, payload) = checked(bytes)?;
+    Ok((found == key).then(|| payload.to_vec()))
 }
 
 /// Key and payload of a checkpoint whose hash is right.

@@ -1,4 +1,4 @@
-//! Follows the parts of a fit: log, checkpoints, time budget, and the user's wish to stop.
+//! Follows the parts of a fit: log, checkpoints, budgets, and the user's wish to stop.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -74,7 +74,9 @@ impl<'a> Follower<'a> {
         }
         let is_last = step.number + 1 >= step.end;
         let out_of_time = budget.is_some_and(|budget| self.work.spent + self.elapsed() >= budget);
-        (out_of_time && !is_last).then_some(Ending::TimeBudget)
+        let most = self.work.pace.step_budget.filter(|_| !choosing);
+        let out_of_steps = most.is_some_and(|most| step.number + 1 >= most);
+        ((out_of_time || out_of_steps) && !is_last).then_some(Ending::TimeBudget)
     }
 
     /// Keeps something on disk; the fit outlives a full disk, but not the loss of its folder.

@@ -59,11 +59,18 @@ pub struct Pace {
     pub checkpoint_every: Duration,
     /// Time after which the fit ends with what it has.
     pub time_budget: Option<Duration>,
+    /// Steps after which a fit to all data ends with what it has, whatever it was to make.
+    pub step_budget: Option<u64>,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { log_every: 10, checkpoint_every: Duration::from_secs(60), time_budget: None }
+        Self {
+            log_every: 10,
+            checkpoint_every: Duration::from_secs(60),
+            time_budget: None,
+            step_budget: None,
+        }
     }
 }
 
@@ -135,7 +142,7 @@ pub(crate) struct Work<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn fit(job: &FitJob, progress: &dyn Progress) -> Result<FinishedRun, JobError> {
-    job.plan.check_edges(job.loaded.data.variables())?;
+    job.plan.check_edges(&job.loaded.data)?;
     let folder = ClaimedFolder::create(&job.folder, job.replace)?;
     folder.write_job(&job.record())?;
     let work = Work {
@@ -169,6 +176,7 @@ pub fn resume(resume: &Resume, progress: &dyn Progress) -> Result<FinishedRun, J
             log_every: job.log_every,
             checkpoint_every: resume.checkpoint_every.unwrap_or_else(|| checkpoint_every(&job)),
             time_budget: resume.time_budget,
+            step_budget: None,
         },
         report: true,
         spent: Duration::ZERO,
@@ -221,7 +229,9 @@ impl FitJob {
             && self.ended().is_some_and(|record| match record.ending {
                 Ending::Finished | Ending::Diverged => true,
                 Ending::TimeBudget => {
+                    let steps = record.training.steps();
                     self.pace.time_budget.is_some_and(|budget| spent(&record) >= budget)
+                        || self.pace.step_budget.is_some_and(|most| steps >= Some(most))
                 }
                 Ending::Interrupted => false,
             });
@@ -325,6 +335,9 @@ impl Resume {
         asked.settings.extend(self.asked.settings.clone());
         if !self.asked.edges.is_empty() {
             asked.edges.clone_from(&self.asked.edges);
+        }
+        if !self.asked.limits.is_empty() {
+            asked.limits = self.asked.limits.clone();
         }
         if !self.asked.preparation.is_empty() {
             asked.preparation = self.asked.preparation.clone();

@@ -7,6 +7,7 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod checkpoint;
+mod drifting;
 mod error;
 mod folder;
 mod follower;
@@ -14,6 +15,7 @@ pub mod job;
 mod log;
 mod memory;
 pub mod pictures;
+mod regimes;
 mod rhythm;
 mod save;
 

@@ -6,20 +6,23 @@ use driftgraph_methods::FitPlan;
 
 /// What the user should know about memory: what will be needed, and whether it is there.
 pub(crate) fn memory_note(plan: &FitPlan, data: &SeriesSet) -> Option<String> {
-    Some(note(plan.predicted_bytes(data)?, available_bytes(), advice(&plan.method().settings())))
+    Some(note(plan.predicted_bytes(data)?, available_bytes(), &advice(&plan.method().settings())))
 }
 
 /// What a user can do about it, with the settings that the method has.
-fn advice(settings: &[Setting]) -> &'static str {
+fn advice(settings: &[Setting]) -> String {
+    let ways = [
+        ("ensemble", "one seed (`--ensemble 1`)"),
+        ("select", "no choice of settings (`--select none`)"),
+        ("batch_size", "a smaller `--batch-size`"),
+        ("trees", "fewer `--trees`"),
+        ("step_size", "a longer `--step-size`"),
+    ];
+    let mut known = vec!["fewer threads (`--threads 1`)", "fewer variables (`--ignore`)"];
     let has = |name: &str| settings.iter().any(|setting| setting.name == name);
-    if has("ensemble") {
-        "fewer threads (`--threads 1`), one seed (`--ensemble 1`), no choice of settings \
-         (`--select none`) or a longer `--step-size` need less"
-    } else if has("batch_size") {
-        "a smaller `--batch-size`, fewer threads (`--threads 1`) or a longer `--step-size` need less"
-    } else {
-        "fewer threads (`--threads 1`) or fewer variables (`--ignore`) need less"
-    }
+    known.extend(ways.into_iter().filter(|(name, _)| has(name)).map(|(_, way)| way));
+    let last = known.pop().unwrap_or_default();
+    format!("{} or {last} need less", known.join(", "))
 }
 
 fn note(needed: u64, available: Option<u64>, advice: &str) -> String {
@@ -58,14 +61,18 @@ mod tests {
         let advice_of =
             |name: &str| advice(&driftgraph_methods::find(name).expect("it is known").settings());
         let bridge = advice_of("bridge");
-        assert_eq!(note(4_200_000, None, bridge), "the fit needs about 5 MB of memory");
-        let told = note(2_340_000_000, Some(1 << 34), bridge);
+        assert_eq!(note(4_200_000, None, &bridge), "the fit needs about 5 MB of memory");
+        let told = note(2_340_000_000, Some(1 << 34), &bridge);
         assert_eq!(told, "the fit needs about 2.3 GB of memory");
-        let warned = note(2_340_000_000, Some(800_000_000), advice_of("simulated"));
+        let warned = note(2_340_000_000, Some(800_000_000), &advice_of("simulated"));
         assert!(
             warned.starts_with("warning: the fit needs about 2.3 GB of memory, 800 MB are free")
         );
         assert!(warned.contains("--batch-size"));
-        assert!(!advice_of("ridge").contains("--step-size"), "ridge has none");
+        assert!(!advice_of("ngm").contains("--step-size"), "it has none");
+        assert_eq!(
+            advice_of("ridge"),
+            "fewer threads (`--threads 1`) or fewer variables (`--ignore`) need less"
+        );
     }
 }

@@ -21,6 +21,7 @@ pub fn edge_pictures(
     names: &[String],
     edges: &[LearnedEdge],
     truth: Option<&SignatureGraph>,
+    inputs: &[usize],
 ) -> Result<Option<EdgePictures>, JobError> {
     if names.len() > MOST_VARIABLES {
         return Ok(None);
@@ -37,7 +38,7 @@ pub fn edge_pictures(
         ("Edges with a probability of at least 0.5", EdgeSelection::AtLeast(0.5))
     };
     let matrices = Matrices::new(names.len(), &links);
-    let drawn = LearnedEdges { truth: drawn.truth, ..matrices.edges(names) };
+    let drawn = LearnedEdges { truth: drawn.truth, inputs, ..matrices.edges(names) };
     let graph = graph_svg(&drawn, &GraphOptions { title, selection })?;
     Ok(Some([("edges.svg", heatmap), ("graph.svg", graph)]))
 }
@@ -47,10 +48,11 @@ pub fn graph_picture(
     names: &[String],
     edges: &[LearnedEdge],
     title: &str,
+    inputs: &[usize],
 ) -> Result<String, JobError> {
     let matrices = Matrices::new(names.len(), edges);
     let options = GraphOptions { title, selection: EdgeSelection::Strongest(edges.len()) };
-    Ok(graph_svg(&matrices.edges(names), &options)?)
+    Ok(graph_svg(&LearnedEdges { inputs, ..matrices.edges(names) }, &options)?)
 }
 
 /// Probabilities and signs of edges as matrices.

@@ -11,12 +11,14 @@ use driftgraph_data::run_folder::{DataDescription, Run, write_model};
 use driftgraph_data::table::TableFormat;
 use driftgraph_data::whole_file::{PreparedFile, prepare, write_whole};
 use driftgraph_methods::{FitPlan, Learned};
-use driftgraph_report::report_html;
+use driftgraph_report::{Calendar, report_html};
 use driftgraph_view::{ViewError, ViewOptions, report_view};
 
+use crate::drifting::drifting_files;
 use crate::error::JobError;
 use crate::job::{FinishedRun, Work};
 use crate::pictures::edge_pictures;
+use crate::regimes::{Words, forget_regime_files, regime_files};
 
 impl Work<'_> {
     /// Writes everything into the run folder, the report last.
@@ -86,14 +88,23 @@ impl Work<'_> {
             files.push(prepared(&run.model_file(), |out| write_model(out, &arrays))?);
         }
         let truth = self.truth.as_ref().map(|truth| &truth.graph);
-        for (name, picture) in edge_pictures(names, &learned.edges, truth)?.into_iter().flatten() {
+        for (name, picture) in
+            edge_pictures(names, &learned.edges, truth, self.loaded.data.inputs())?
+                .into_iter()
+                .flatten()
+        {
             files.push(prepared(&run.path().join(name), |out| out.write_all(picture.as_bytes()))?);
+        }
+        for (name, text) in over_time(record, names)? {
+            let write = |out: &mut (dyn io::Write + Send)| out.write_all(text.as_bytes());
+            files.push(prepared(&run.path().join(name), write)?);
         }
         let text = serde_json::to_string_pretty(record).expect("a record is made of plain values");
         files.push(prepared(&run.run_file(), |out| writeln!(out, "{text}"))?);
         // Everything is on disk; the presence of run.json says that the others belong together, so it
         // goes first and comes back last.
         forget(&run.run_file())?;
+        forget_regime_files(run.path()).map_err(JobError::file("replace", run.path()))?;
         for file in files {
             let path = file.path().to_owned();
             file.place().map_err(JobError::file("write", &path))?;
@@ -111,6 +122,25 @@ impl Work<'_> {
             .map_err(|source| ViewError::Unwritable { file: file.clone(), source })?;
         Ok(file)
     }
+}
+
+/// Files of what changes in time: regimes, or effects that move.
+fn over_time(
+    record: &RunRecord,
+    names: &[String],
+) -> Result<Vec<(&'static str, String)>, JobError> {
+    let time_label = record.data.time.label();
+    let seconds = record.data.time.seconds();
+    let calendar = seconds.map(|(origin, unit)| Calendar { origin, unit });
+    let words = Words { variables: names, time_label: &time_label, calendar };
+    let mut files = Vec::new();
+    if let Some(regimes) = &record.training.regimes {
+        files.extend(regime_files(regimes, &words)?);
+    }
+    if let Some(drifting) = &record.training.drifting {
+        files.extend(drifting_files(drifting, &words)?);
+    }
+    Ok(files)
 }
 
 fn prepared(

@@ -112,6 +112,8 @@
         html("ul", { class: "problems" }, ...found.problems.slice(0, 20).map((one) => html("li", {}, ...sentence(`${one.problem} (${one.place})`)))),
         ...found.hints.map((hint) => html("p", { class: "hint" }, ...sentence(hint))));
       field("variables-table").replaceChildren();
+      // What the hints name is to be seen.
+      field("reading-box").open = true;
       return;
     }
     const [least, most] = summary.rows_per_series;
@@ -119,6 +121,7 @@
       html("p", {}, `${summary.series} series of ${least === most ? least : `${least} to ${most}`} rows, ${summary.variables} variables; time ${found.span[0]} to ${found.span[1]}; ` +
         `${summary.missing_cells} cells missing (${(100 * summary.missing_share).toFixed(1)} %).`),
       ...(usable ? [] : [html("p", { class: "problem" }, "There is nothing to learn from: no variable changes within a series.")]),
+      ...(summary.pace ? [html("p", {}, ...sentence(summary.pace.advice))] : []),
       ...summary.notices.map((text) => html("p", { class: "hint" }, ...sentence(text))),
       ...cautions(summary.warnings));
     const cell = (text) => html("td", { class: "number" }, text);
@@ -177,11 +180,9 @@
     const method = methods.find((one) => one.name === field("method").value) ?? methods[0];
     const preparation = { detrend: field("detrend").checked, log: ticked("log") };
     if (field("season").value) preparation.season = Number(field("season").value);
-    // Nothing drives what was set from outside.
-    const edges = ticked("inputs").flatMap((target) => variables.filter((source) => source !== target).map((source) => ({ source, target, probability: 0 })));
     const settings = Object.fromEntries(Object.entries(given).filter(([name]) => method.settings.includes(name)));
     try {
-      const { name } = await post("/api/runs", { name: field("name").value.trim(), upload, columns: columns(), truth: hasTruth, asked: { method: method.name, settings, edges, preparation } });
+      const { name } = await post("/api/runs", { name: field("name").value.trim(), upload, columns: { ...columns(), inputs: ticked("inputs") }, truth: hasTruth, asked: { method: method.name, settings, preparation } });
       location.assign(`/runs/${encodeURIComponent(name)}`);
     } catch (error) {
       problem("start-problem", error.message);

@@ -115,6 +115,7 @@
     if (series[0]) field("ahead-time").value = dateOf(end(series[0]) + 2 * usual);
   } else {
     field("ahead-time").value = Number((2 * usual).toPrecision(2));
+    field("ahead-unit").textContent = /\((.+)\)$/.exec(report.data.time_label)?.[1] ?? "";
   }
   field("ahead").hidden = series.length === 0;
   const middle = (idx) => {

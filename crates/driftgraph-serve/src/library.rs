@@ -143,7 +143,7 @@ impl Library {
             folder,
             replace: false,
             truth,
-            pace: Pace { log_every: 5, checkpoint_every: CHECKPOINT_EVERY, time_budget: None },
+            pace: Pace { log_every: 5, checkpoint_every: CHECKPOINT_EVERY, ..Pace::default() },
             report: true,
         };
         self.work(new.name, move |live| fit(&job, live));

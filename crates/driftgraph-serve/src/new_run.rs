@@ -35,6 +35,7 @@ pub(crate) struct Columns {
     pub(crate) missing: Option<Vec<String>>,
     pub(crate) duplicates: Option<Duplicates>,
     pub(crate) encoding: Option<Encoding>,
+    pub(crate) inputs: Vec<String>,
 }
 
 impl Columns {
@@ -52,6 +53,7 @@ impl Columns {
             missing: self.missing.clone(),
             duplicates: self.duplicates.unwrap_or(Duplicates::Error),
             encoding: self.encoding,
+            inputs: self.inputs.clone(),
             max_bytes,
             ..ReadOptions::default()
         }

@@ -68,8 +68,9 @@ mod tests {
     }
 
     /// Options that readers mention and the page cannot have: its uploads have one limit, and edges are told by a
-    /// list alone.
-    const ELSEWHERE: [&str; 4] = ["max-bytes", "orientation", "require", "data"];
+    /// list alone. What inputs do between rows, and what was done to other variables, is said on the command line.
+    const ELSEWHERE: [&str; 6] =
+        ["max-bytes", "orientation", "require", "data", "input-hold", "interventions"];
 
     #[test]
     fn every_option_that_readers_mention_has_a_field() {

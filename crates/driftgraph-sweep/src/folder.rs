@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use driftgraph_core::SeriesSet;
+use driftgraph_core::{Done, SeriesSet};
 use driftgraph_data::record::MethodRequest;
 use driftgraph_data::whole_file::write_whole;
 use driftgraph_data::write::{key_headers, write_series};
@@ -36,6 +36,9 @@ pub struct DataRecord {
     pub fingerprint: String,
     /// Names of the variables.
     pub variables: Vec<String>,
+    /// Inputs, and what was done to other variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<Done>,
 }
 
 /// A method with its settings.
@@ -95,6 +98,7 @@ impl Sweep {
                 name: source.name.clone(),
                 variables: source.data.variables().to_vec(),
                 fingerprint,
+                done: source.data.done(),
             };
             keep_data(folder, &record, &source.data)?;
             data.push(record);
@@ -115,7 +119,7 @@ impl Sweep {
             sweep.plans.iter().flat_map(|plan| request.data.iter().map(move |data| (plan, data)))
         {
             let name = plan.method().name().to_owned();
-            plan.check_edges(source.data.variables())
+            plan.check_edges(&source.data)
                 .map_err(|source| SweepError::Settings { fit: name, source })?;
         }
         let text = serde_json::to_string_pretty(&sweep.record).expect("plans are plain values");
@@ -309,8 +313,13 @@ impl DataRecord {
             ..ReadOptions::default()
         };
         let data = load(&[table.to_owned()], &options)?.data;
+        let unfaithful = || SweepError::Unfaithful { data: self.name.clone() };
+        let data = match &self.done {
+            Some(done) => data.with_done(done).ok_or_else(unfaithful)?,
+            None => data,
+        };
         if fingerprint(&data) != self.fingerprint {
-            return Err(SweepError::Unfaithful { data: self.name.clone() });
+            return Err(unfaithful());
         }
         Ok(data)
     }

@@ -27,7 +27,7 @@ pub use folder::{DataRecord, FitRecord, Sweep, SweepRecord};
 pub use merge::{Merged, merge};
 pub use plan::{DataSource, PlanRequest, PlannedFit};
 pub use queue::{Next, Queue, Slice};
-pub use run::{News, RunOptions, RunSummary, Watcher, run};
+pub use run::{MadeShard, RunOptions, RunSummary, Watcher, run};
 pub use shard::{ShardPlace, ShardResult, ShardTask};
 pub use slurm::{SlurmOptions, slurm_script};
 pub use status::{GroupStatus, Status, status};

@@ -33,7 +33,7 @@ impl RunOptions {
 /// Follows a worker from several threads.
 pub trait Watcher: Sync {
     /// A shard was made.
-    fn made(&self, _news: &News<'_>) {}
+    fn made(&self, _news: &MadeShard<'_>) {}
 
     /// Something the user should hear at once.
     fn note(&self, _text: &str) {}
@@ -46,7 +46,7 @@ pub trait Watcher: Sync {
 
 /// A shard that was made.
 #[derive(Debug, Clone, Copy)]
-pub struct News<'a> {
+pub struct MadeShard<'a> {
     /// In words.
     pub shard: &'a str,
     /// Made by this worker so far.
@@ -213,7 +213,7 @@ impl<'a> Team<'a> {
         self.journal.add(&Entry { shard: name.to_owned(), data: place.data, fit, seconds });
         let n_made = self.n_made.fetch_add(1, Ordering::Relaxed) + 1;
         let shard = self.sweep.describe(idx);
-        self.watcher.made(&News { shard: &shard, n_made, problem: result.problem.as_deref() });
+        self.watcher.made(&MadeShard { shard: &shard, n_made, problem: result.problem.as_deref() });
         Ok(())
     }
 

@@ -111,6 +111,17 @@ pub enum SystemError {
         /// Number of values allowed.
         limit: usize,
     },
+    /// More knock-outs than series.
+    #[error("there are {found} knock-outs, but only {n_series} series")]
+    TooManyKnockouts {
+        /// Number of knock-outs.
+        found: usize,
+        /// Number of series.
+        n_series: usize,
+    },
+    /// Knock-outs whose 0 is scaled away.
+    #[error("knocked out means 0, which scaled values do not have: leave out one of the two")]
+    ScaledKnockouts,
     /// A time range without length.
     #[error("the time range must be finite and move forward, found {start} to {end}")]
     BadTimeRange {

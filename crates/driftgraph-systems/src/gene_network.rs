@@ -41,7 +41,7 @@ pub(crate) static ENTRY: Entry = Entry {
     name: "gene-network",
     about: "random gene network with hubs, activators and repressors, and Hill kinetics",
     parameters: &[
-        Parameter::count("variables", 10, [2, 1000], "number of genes"),
+        Parameter::count("variables", 10, [2, 10_000], "number of genes"),
         Parameter::count("regulators", 3, [1, 1000], "genes that regulate others"),
         Parameter::count("parents", 3, [1, 100], "most regulators a gene can have"),
         Parameter::real("hill", 2.0, [0.5, 10.0], "steepness of regulation"),

@@ -1,6 +1,7 @@
 //! Generation: a system and a recipe in; a data set with its true graph out.
 
 use driftgraph_core::process::brownian::BrownianIncrements;
+use driftgraph_core::process::sde::DiagonalSde;
 use driftgraph_core::process::solver::integrate;
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::{
@@ -81,7 +82,12 @@ fn simulate(
         .initial_state(&mut RandomStream::new(seed, Purpose::InitialState, idx as u64), &mut state);
     let mut increments = BrownianIncrements::new(seed, idx as u64);
     let fill = |step_idx: usize, dt: f64, dw: &mut [f64]| increments.fill(step_idx, dt, dw);
-    let path = integrate(system, recipe.scheme, &grid, &state, fill);
+    let knocked_out = recipe.knocked_out(idx, n_variables);
+    if let Some(variable) = knocked_out {
+        state[variable] = 0.0;
+    }
+    let handled = Handled { system, knocked_out };
+    let path = integrate(&handled, recipe.scheme, &grid, &state, fill);
     let mut values = path.map_err(|error| match error {
         CoreError::PathNotFinite { time } => {
             SystemError::NotFinite { system: system.name(), series: name.clone(), time }
@@ -92,6 +98,33 @@ fn simulate(
         values.drain(..n_variables);
     }
     Ok(ObservedSeries::new(name, n_variables, times, values)?)
+}
+
+/// A system of which one variable may be kept where it is.
+struct Handled<'a, S: ?Sized> {
+    system: &'a S,
+    knocked_out: Option<usize>,
+}
+
+impl<S: DiagonalSde + ?Sized> DiagonalSde for Handled<'_, S> {
+    fn n_variables(&self) -> usize {
+        self.system.n_variables()
+    }
+
+    fn drift(&self, time: f64, state: &[f64], out: &mut [f64]) {
+        self.system.drift(time, state, out);
+        self.knocked_out.into_iter().for_each(|variable| out[variable] = 0.0);
+    }
+
+    fn diffusion(&self, time: f64, state: &[f64], out: &mut [f64]) {
+        self.system.diffusion(time, state, out);
+        self.knocked_out.into_iter().for_each(|variable| out[variable] = 0.0);
+    }
+
+    fn diffusion_derivative(&self, time: f64, state: &[f64], out: &mut [f64]) {
+        self.system.diffusion_derivative(time, state, out);
+        self.knocked_out.into_iter().for_each(|variable| out[variable] = 0.0);
+    }
 }
 
 /// The first `n_series` series with every `keep_every`-th row.
@@ -112,6 +145,26 @@ mod tests {
 
     fn lorenz() -> Box<dyn System> {
         registry::build("lorenz96", &[("variables", 5.0)], 0).unwrap()
+    }
+
+    #[test]
+    fn a_knocked_out_variable_stays_at_zero_and_others_feel_it() {
+        let system = registry::build("gene-network", &[], 1001).unwrap();
+        let alone = Recipe { n_series: 3, ..Recipe::usual(system.as_ref(), 1001) };
+        let knocked = Recipe { n_knockouts: 2, ..alone.clone() };
+        let [free, out] =
+            [alone, knocked].map(|recipe| generate(system.as_ref(), &recipe).unwrap());
+        let column = |data: &SeriesSet, series: usize, variable: usize| -> Vec<f64> {
+            data.series()[series].values().iter().skip(variable).step_by(10).copied().collect()
+        };
+        assert!(column(&out.data, 0, 0).iter().all(|value| *value == 0.0));
+        assert!(column(&out.data, 1, 1).iter().all(|value| *value == 0.0));
+        assert_eq!(column(&out.data, 2, 0), column(&free.data, 2, 0), "the third is left alone");
+        for (source, target) in
+            free.truth.edges().filter(|(source, target)| source != target && *source < 2)
+        {
+            assert_ne!(column(&out.data, source, target), column(&free.data, source, target));
+        }
     }
 
     fn message(change: impl Fn(&mut Recipe)) -> String {

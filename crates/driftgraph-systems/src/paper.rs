@@ -55,6 +55,7 @@ impl Recipe {
             keep_every: 10,
             noise: MeasurementNoise::Nothing,
             dropping,
+            n_knockouts: 0,
             seed,
         })
     }

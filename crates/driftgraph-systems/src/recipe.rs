@@ -35,6 +35,8 @@ pub struct Recipe {
     pub noise: MeasurementNoise,
     /// What is not observed.
     pub dropping: Dropping,
+    /// Series in which one variable is kept at 0 all the time: the first variable in the first of them, and so on.
+    pub n_knockouts: usize,
     /// Decides initial states, paths, times, noise and holes.
     pub seed: u64,
 }
@@ -55,8 +57,14 @@ impl Recipe {
             keep_every: 1,
             noise: MeasurementNoise::Nothing,
             dropping: Dropping::Nothing,
+            n_knockouts: 0,
             seed,
         }
+    }
+
+    /// The variable that is knocked out in a series, if one is.
+    pub fn knocked_out(&self, series: usize, n_variables: usize) -> Option<usize> {
+        (series < self.n_knockouts).then_some(series % n_variables)
     }
 
     /// Number of series that have to be simulated.
@@ -83,6 +91,14 @@ impl Recipe {
         let (start, end) = self.time_range;
         if !(start < end && (end - start).is_finite()) {
             return Err(SystemError::BadTimeRange { start, end });
+        }
+        if self.n_knockouts > self.n_series {
+            let (found, n_series) = (self.n_knockouts, self.n_series);
+            return Err(SystemError::TooManyKnockouts { found, n_series });
+        }
+        // 0 would be another value afterwards.
+        if self.n_knockouts > 0 && self.standardise {
+            return Err(SystemError::ScaledKnockouts);
         }
         self.noise.check()?;
         self.dropping.check()

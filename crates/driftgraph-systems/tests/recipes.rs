@@ -36,7 +36,8 @@ prop_compose! {
     ) -> Recipe {
         Recipe {
             n_series, time_range: (start, start + length), sampling, n_points, step_size, scheme,
-            standardise, n_scaling_series, keep_every, noise, dropping, seed,
+            standardise, n_scaling_series, keep_every, noise, dropping, n_knockouts: 0,
+            seed,
         }
     }
 }

@@ -56,6 +56,46 @@ pub fn with_options(text: &str, words: &dyn Fn(&str, &str) -> Option<String>) ->
     out + rest
 }
 
+/// The known name that a mistyped one was probably meant to be.
+///
+/// Capitals, hyphens and underscores do not count; of other letters, one in three may be wrong, missing, additional or
+/// swapped with its neighbour.
+///
+/// ```
+/// let known = ["ridge", "pcmci-plus"];
+/// assert_eq!(driftgraph_text::nearest("rigde", known), Some("ridge"));
+/// assert_eq!(driftgraph_text::nearest("PCMCI_plus", known), Some("pcmci-plus"));
+/// assert_eq!(driftgraph_text::nearest("lasso", known), None);
+/// ```
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = |text: &str| -> Vec<char> {
+        let all = text.chars().filter(|letter| letter.is_alphanumeric());
+        all.flat_map(char::to_lowercase).collect()
+    };
+    let typed = letters(name);
+    let distance = |known: &&str| edits(&typed, &letters(known));
+    let found = known.into_iter().min_by_key(distance)?;
+    (distance(&found) <= typed.len() / 3).then_some(found)
+}
+
+/// How many letters have to be changed, added, taken away or swapped with their neighbour.
+fn edits(from: &[char], to: &[char]) -> usize {
+    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
+    for (i, letter) in from.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, wanted) in to.iter().enumerate() {
+            let changed = rows[i][j] + usize::from(letter != wanted);
+            let mut least = changed.min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && from[i - 1] == *wanted && *letter == to[j - 1] {
+                least = least.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[from.len()][to.len()]
+}
+
 /// JSON for the content of a `script` element, which nothing in it can end.
 pub fn json_in_html(json: &str) -> String {
     // Only `<` could end the element; the others are for older parsers.
@@ -83,6 +123,22 @@ mod tests {
         assert_eq!(with_options("a `--time x y` b `--time`", &words), "a <x y> b <>");
         for same in ["", "`x` and `--other 1`", "an open `--time", "--time"] {
             assert_eq!(with_options(same, &words), same);
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_fingers_is_understood_and_another_word_is_not() {
+        let known = ["bridge", "bridge-linear", "ridge", "var", "varlingam", "paper-netsim"];
+        for (typed, meant) in [
+            ("brdige", Some("bridge")),
+            ("Bridge Linear", Some("bridge-linear")),
+            ("lingam", None),
+            ("VARLiNGAM", Some("varlingam")),
+            ("papernetsim", Some("paper-netsim")),
+            ("vr", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(typed, known), meant, "{typed}");
         }
     }
 

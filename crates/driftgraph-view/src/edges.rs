@@ -46,6 +46,7 @@ pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView
     let probable = learned.iter().filter(|edge| edge.is_at_least(THRESHOLD));
     let probable = directed_graph(n, probable);
     let mut view = GraphView {
+        inputs: Vec::new(),
         positions: Vec::new(),
         orders: matrix_orders(n, &edges),
         feedback_loops: feedback_loops(&probable),

@@ -82,6 +82,15 @@ impl InterventionQuestion {
     }
 }
 
+/// Inputs are held at their means in paths that start in no series.
+fn inputs_at_means(
+    model: &FittedModel,
+    data: Option<&SeriesSet>,
+) -> Result<Interventions, FittedError> {
+    let pieces = data.map_or_else(Vec::new, SeriesSet::mean_pieces);
+    Ok(Interventions::of_pieces(&pieces, model.variables())?)
+}
+
 /// Computes what interventions change; `time` is that of the run, so that windows may have dates.
 pub fn intervention_view(
     model: &FittedModel,
@@ -99,6 +108,7 @@ pub fn intervention_view(
     let settings = SimulateSettings {
         n_paths: question.n_paths,
         seed: question.seed,
+        given: inputs_at_means(model, data)?,
         ..SimulateSettings::new(times)
     };
     let effect = model.intervene(&changes, &settings, data, &|_| ())?;

@@ -5,12 +5,15 @@
 #![warn(clippy::unwrap_used)]
 
 mod agreement;
+mod drifting;
 mod edges;
+mod equations;
 mod error;
 mod futures;
 mod history;
 mod origin;
 mod paths;
+mod regimes;
 mod truth;
 
 use std::path::Path;
@@ -22,12 +25,16 @@ use driftgraph_data::Loaded;
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_data::summary::limits_of_graph;
 use driftgraph_report::Calendar;
-use driftgraph_report::view::{DataView, FitView, FutureView, InterventionView, ReportView};
+use driftgraph_report::view::{
+    DataView, FitView, FutureView, GraphView, InterventionView, ReportView,
+};
 
 pub use agreement::agreement_view;
+pub use drifting::drifting_view;
 pub use edges::exported_links;
 pub use error::ViewError;
 pub use futures::{InterventionQuestion, forecast_view, intervention_view};
+pub use regimes::regimes_view;
 
 /// Cells of data whose posterior is computed for a report: some seconds.
 const MOST_CELLS: usize = 2_000_000;
@@ -73,7 +80,13 @@ pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, V
             time_label: run.record.data.time.label(),
             calendar: calendar(run),
         },
-        graph: edges::graph_view(run.variables(), &learned),
+        graph: GraphView {
+            inputs: input_numbers(run),
+            ..edges::graph_view(run.variables(), &learned)
+        },
+        equations: run.model().map(equations::equation_views).unwrap_or_default(),
+        regimes: run.record.training.regimes.as_deref().map(regimes_view),
+        drifting: run.record.training.drifting.as_deref().map(drifting_view),
         truth: truth.map(|truth| truth::truth_view(run, &learned, data, truth)).transpose()?,
         fit: answers.fit,
         training: is_trained.then(|| history::training_view(&run.record, &lines, n_members)),
@@ -82,6 +95,13 @@ pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, V
         provenance: origin::provenance_view(run),
         downloads: edges::downloads(run.variables(), &learned)?,
     })
+}
+
+/// Variables that were set from outside, as numbers.
+fn input_numbers(run: &Run) -> Vec<usize> {
+    let inputs = &run.record.data.options.inputs;
+    let names = run.variables().iter().enumerate();
+    names.filter(|(_, name)| inputs.contains(name)).map(|(idx, _)| idx).collect()
 }
 
 /// What only a process can say.
@@ -116,6 +136,9 @@ fn limits(run: &Run, data: Option<&Loaded>) -> Vec<String> {
     let transform = asked.preparation.fit(&loaded.data).ok().flatten();
     let left = transform.map(|transform| transform.apply(&loaded.data));
     let mut limits = limits_of_graph(left.as_ref().unwrap_or(&loaded.data), &loaded.time_axis);
+    if !run.record.data.options.inputs.is_empty() {
+        limits.retain(|limit| !limit.contains("`--inputs "));
+    }
     // Whoever has forbidden every edge into a variable knows that it was set.
     let n_others = run.variables().len().saturating_sub(1);
     let is_input = |name: &String| {

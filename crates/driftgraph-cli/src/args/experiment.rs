@@ -20,6 +20,9 @@ use crate::commands::experiment::{ALL, ALL_FAST, SCOTCH_PAPER, SCOTCH_SCRIPTS, S
 /// scaling: time and memory of a fit against the number of variables, series and times.
 /// calibration: edge probabilities on simulated sparse linear systems, one per seed; with --families on
 /// systems that break the model in ways that real data do.
+/// gap: Lorenz and glycolysis at gaps from 0.05 to 1, regular, with 60 % of the rows dropped, and at
+/// random times.
+/// knockouts: networks of ten genes, ten series left alone against ten with a gene knocked out in each.
 /// overview: the tables in DIR/lorenz, DIR/dream3 and so on as one table and one picture.
 ///
 /// Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
@@ -36,6 +39,7 @@ Examples:
   driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
   driftgraph experiment glycolysis --quick --out try
   driftgraph experiment calibration --families all --out families
+  driftgraph experiment gap --methods all-fast --out gap
   driftgraph experiment overview --out results"
 )]
 pub(crate) struct ExperimentArgs {
@@ -45,7 +49,7 @@ pub(crate) struct ExperimentArgs {
     /// Folder with the benchmark data [default: the environment variable DRIFTGRAPH_DATA]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Number of seeds [default: 5; calibration: 200, with --families 10 for each; with --quick 2 and 20]
+    /// Number of seeds [default: 5; knockouts: 20; calibration: 200, with --families 10 for each; with --quick 2 and 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: Option<u64>,
     /// The first of them
@@ -57,7 +61,8 @@ pub(crate) struct ExperimentArgs {
     /// Methods, with the settings that the paper gives them on the data at hand, presets (see `driftgraph
     /// methods`), scotch-paper (SCOTCH as the paper says), scotch-scripts (as its published scripts run it,
     /// whose warm-up is one step), all-fast (bridge and what takes seconds) or all, separated by commas
-    /// [default: bridge, partial-correlation, ridge, var; calibration and step-size: bridge]
+    /// [default: bridge, partial-correlation, ridge, var; gap: score-matching and level-form besides;
+    /// calibration, step-size and knockouts: bridge]
     #[arg(long, value_name = "A,B,...", value_parser = method_names(), value_delimiter = ',',
         hide_possible_values = true)]
     pub(crate) methods: Vec<String>,
@@ -71,6 +76,10 @@ pub(crate) struct ExperimentArgs {
     /// 2h; the table says how far it came, and a longer one goes on from there
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
     pub(crate) budget: Duration,
+    /// Steps (or epochs, where the table counts these) after which such a cell ends, too: what is cut so is the same on
+    /// every machine [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) most_steps: Option<u64>,
     /// Small data and short training, to try the command: its figures mean nothing
     #[arg(long)]
     pub(crate) quick: bool,
@@ -99,6 +108,8 @@ pub(crate) enum ExperimentName {
     Bimodal,
     Scaling,
     Calibration,
+    Gap,
+    Knockouts,
     Overview,
 }
 

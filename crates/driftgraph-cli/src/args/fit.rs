@@ -22,6 +22,8 @@ Examples:
   driftgraph fit netsim.csv --preset paper-netsim --steps 500 --truth truth.csv --out run
   driftgraph fit genes.csv --method ridge --out ridge-run
   driftgraph fit sales.csv --season 12 --detrend --log price,volume
+  driftgraph fit machine.csv --regimes auto
+  driftgraph fit patients.csv --condition treated
   driftgraph fit genes.csv --forbid 'A->B' --require 'C->D' --no-self-loops --time-budget 10m
   driftgraph fit --resume run")]
 #[command(mut_arg("files", |files| files.required(false).required_unless_present("resume")))]
@@ -51,9 +53,17 @@ pub(crate) struct FitArgs {
     /// Learn these variables on a logarithmic scale, separated by commas, or all of them; predictions stay positive
     #[arg(long, value_name = "A,B,...|all", value_delimiter = ',')]
     pub(crate) log: Vec<String>,
-    /// Variables that were set from outside, separated by commas: nothing in the table drives them
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
-    pub(crate) inputs: Vec<String>,
+    /// Variables that may drive others, separated by commas, or a file with a name on each line [default: all]
+    #[arg(long, value_name = "A,B,...|FILE", value_delimiter = ',')]
+    pub(crate) sources: Vec<String>,
+    /// Variables that may be driven by others, likewise [default: all but inputs]
+    #[arg(long, value_name = "A,B,...|FILE", value_delimiter = ',')]
+    pub(crate) targets: Vec<String>,
+    /// Column of numbers that says to which condition each series belongs: one graph for each, and what differs between them
+    ///
+    /// The same as --regimes with a table of conditions, which may have names instead of numbers.
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["regimes", "resume"])]
+    pub(crate) condition: Option<String>,
     /// An edge that cannot be, as 'source->target'; may be repeated
     #[arg(long, value_name = "EDGE")]
     pub(crate) forbid: Vec<String>,

@@ -70,6 +70,9 @@ pub(crate) fn describe(summary: &Summary) -> String {
         let _ = writeln!(text, " ... and {more} more variables (all of them with --json)");
     }
     text.push('\n');
+    if let Some(pace) = &summary.pace {
+        let _ = writeln!(text, "{}", pace.advice);
+    }
     for notice in &summary.notices {
         let _ = writeln!(text, "note: {notice}");
     }

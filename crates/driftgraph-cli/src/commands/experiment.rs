@@ -5,6 +5,7 @@ mod calibration;
 mod cell;
 mod curve;
 mod families;
+mod gap;
 mod origin;
 mod overview;
 mod pace;

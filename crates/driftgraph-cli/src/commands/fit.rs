@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::{EdgeKind, links};
 use driftgraph_core::fitted::score::SelfEdges;
-use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
 use driftgraph_data::graph_formats::sign_word;
@@ -18,6 +17,8 @@ use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, Truth, fit, re
 use driftgraph_text::count;
 
 use crate::args::FitArgs;
+use crate::commands::condition::{conditions, without_condition};
+use crate::commands::contrast::differences_table;
 use crate::commands::graph::kind_cell;
 use crate::commands::{load_data, table};
 use crate::output::short;
@@ -55,14 +56,18 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
     let mut asked = asked(args)?;
     // What is wrong with the settings is told before a large table is read.
     FitPlan::new(asked.clone())?;
-    let loaded = load_data(&args.data)?;
-    asked.edges.extend(edges_into(&args.inputs, loaded.data.variables())?);
+    let data_args = without_condition(args);
+    let loaded = load_data(&data_args)?;
+    if let Some(column) = &args.condition {
+        let conditions = conditions(&args.data, column, &loaded)?;
+        asked.settings.insert("regimes".to_owned(), conditions);
+    }
     let plan = FitPlan::new(asked)?;
     let transform = plan.asked().preparation.fit(&loaded.data)?;
     let left = transform.as_ref().map(|transform| transform.apply(&loaded.data));
     let mut warnings = Summary::for_fit_to(&loaded, left.as_ref().unwrap_or(&loaded.data)).warnings;
     // What was set from outside is known by now.
-    warnings.retain(|warning| args.inputs.is_empty() || !warning.contains("`--inputs "));
+    warnings.retain(|warning| args.data.inputs.is_empty() || !warning.contains("`--inputs "));
     for warning in warnings {
         printer::note(&format!("warning: {warning}"));
     }
@@ -72,7 +77,7 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
     let default = Pace::default();
     Ok(FitJob {
         loaded,
-        read_options: args.data.options(),
+        read_options: data_args.options(),
         plan,
         folder: args.out.clone().unwrap_or_else(|| free_folder(&args.data.files[0])),
         replace: args.force,
@@ -81,27 +86,10 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
             log_every: args.log_every,
             checkpoint_every: args.checkpoint_every.unwrap_or(default.checkpoint_every),
             time_budget: args.time_budget,
+            ..default
         },
         report: true,
     })
-}
-
-/// The edges that cannot be where some variables were set from outside.
-fn edges_into(inputs: &[String], variables: &[String]) -> anyhow::Result<Vec<KnownEdge>> {
-    let mut edges = Vec::new();
-    for input in inputs {
-        if !variables.contains(input) {
-            let names: Vec<String> = variables.iter().map(|name| format!("`{name}`")).collect();
-            bail!("`--inputs` names `{input}`, but the variables are {}", names.join(", "));
-        }
-        let others = variables.iter().filter(|name| *name != input);
-        edges.extend(others.map(|source| KnownEdge {
-            source: source.clone(),
-            target: input.clone(),
-            probability: 0.0,
-        }));
-    }
-    Ok(edges)
 }
 
 fn resumed(args: &FitArgs, folder: &Path) -> anyhow::Result<Resume> {
@@ -156,6 +144,10 @@ fn tell(args: &FitArgs, finished: &FinishedRun) -> anyhow::Result<()> {
         return Ok(printer::data(&serde_json::to_string_pretty(record)?)?);
     }
     printer::data(&strongest_edges(finished))?;
+    if let Some(regimes) = &record.training.regimes {
+        let table = differences_table(regimes, run.variables());
+        printer::data(&format!("what differs most probably:\n{table}"))?;
+    }
     let how = match record.ending {
         Ending::Finished => "finished",
         Ending::Interrupted => "interrupted",

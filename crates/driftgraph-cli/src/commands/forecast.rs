@@ -7,7 +7,7 @@ use driftgraph_core::fitted::forecast::{
     ForecastSettings, ForecastTest, ForecastTimes, SeriesForecast,
 };
 use driftgraph_data::run_folder::Run;
-use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_report::{BandAxes, BandChart, BandMeaning, Panel};
 use driftgraph_text::count;
 use serde_json::json;
 
@@ -17,6 +17,7 @@ use crate::asking::{
     write_table,
 };
 use crate::charts::{draw, panel};
+use crate::given_inputs::given_to_futures;
 use crate::model_args::ForecastArgs;
 use crate::printer;
 
@@ -34,6 +35,7 @@ fn settings(
     times: ForecastTimes,
 ) -> anyhow::Result<ForecastSettings> {
     Ok(ForecastSettings {
+        given: given_to_futures(run, &args.paths)?,
         n_paths: args.paths.paths,
         times,
         step_size: step_size(run, &args.paths)?,
@@ -181,6 +183,7 @@ fn chart(run: &Run, forecasts: &[SeriesForecast], data: Option<&SeriesSet>) -> B
         subtitle: format!("series {}{more}; bands of future measurements", first.name),
         meaning: BandMeaning::default(),
         is_log: false,
+        axes: BandAxes::default(),
         time_label: run.record.data.time.label(),
         calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),

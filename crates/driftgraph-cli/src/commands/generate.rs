@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use driftgraph_core::SeriesSet;
 use driftgraph_data::edges::write_truth;
 use driftgraph_data::write::write_series;
 use driftgraph_systems::registry::{self, Entry};
@@ -31,6 +32,10 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
     refuse_foreign_data(folder, args.force)?;
     let generated = generate(system.as_ref(), &recipe)?;
     write_folder(folder, &generated, &description(args, &recipe))?;
+    if recipe.n_knockouts > 0 {
+        let table = knockout_table(&recipe, &generated.data);
+        write_file(&folder.join("interventions.csv"), |out| out.write_all(table.as_bytes()))?;
+    }
     let data = &generated.data;
     if args.json {
         let object = json!({
@@ -71,6 +76,7 @@ fn recipe(args: &GenerateArgs, system: &dyn System) -> anyhow::Result<Recipe> {
     recipe.step_size = args.step_size.unwrap_or(recipe.step_size);
     recipe.scheme = args.scheme;
     recipe.standardise |= args.standardise;
+    recipe.n_knockouts = args.knockouts;
     recipe.sampling = match args.sampling {
         SamplingArg::Regular => Sampling::Regular,
         SamplingArg::Random => Sampling::Random,
@@ -87,6 +93,17 @@ fn recipe(args: &GenerateArgs, system: &dyn System) -> anyhow::Result<Recipe> {
         recipe.noise = MeasurementNoise::Relative(args.noise);
     }
     Ok(recipe)
+}
+
+/// What was done to which series, as `--interventions` reads it.
+pub(crate) fn knockout_table(recipe: &Recipe, data: &SeriesSet) -> String {
+    let mut text = "series,variable,kind,value,from,to\n".to_owned();
+    for (idx, series) in data.series().iter().enumerate() {
+        if let Some(variable) = recipe.knocked_out(idx, data.n_variables()) {
+            let _ = writeln!(text, "{},{},knockout,0,,", series.name(), data.variables()[variable]);
+        }
+    }
+    text
 }
 
 /// What made the data, so that they can be made again.
@@ -108,6 +125,7 @@ fn description(args: &GenerateArgs, recipe: &Recipe) -> serde_json::Value {
         "sampling": format!("{:?}", recipe.sampling),
         "dropping": format!("{:?}", recipe.dropping),
         "noise": format!("{:?}", recipe.noise),
+        "knockouts": recipe.n_knockouts,
     })
 }
 

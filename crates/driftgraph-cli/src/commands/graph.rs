@@ -1,11 +1,14 @@
 //! `graph`: the learned edges in any format, and the feedback loops among them.
 
+mod equations;
+
 use std::process::ExitCode;
 
 use driftgraph_core::fitted::edges::{
-    EdgePart, EdgeParts, LearnedEdge, directed_graph, feedback_loops,
+    EdgeKind, EdgePart, EdgeParts, KeptEdges, LearnedEdge, directed_graph, feedback_loops,
 };
 use driftgraph_data::graph_formats::{GraphFormat, graph_text, kind_word, sign_word};
+use driftgraph_data::run_folder::Run;
 use driftgraph_run::pictures::graph_picture;
 use driftgraph_text::count;
 use serde_json::json;
@@ -21,11 +24,9 @@ use crate::printer;
 const SHOWN_LOOPS: usize = 5;
 
 pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
-    if let Some(threshold) = args.threshold {
-        anyhow::ensure!(
-            (0.0..=1.0).contains(&threshold),
-            "`--threshold` must be a probability, found {threshold}"
-        );
+    check(args)?;
+    if args.equations {
+        return equations::run(args);
     }
     // Before any work, so that a name that cannot be written costs none.
     let format = match (&args.format, &args.out) {
@@ -33,67 +34,123 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
         (None, Some(file)) => Some(graph_format(file)?),
         (None, None) => None,
     };
-    let (names, edges) = with_run(&args.run, |run| {
+    let (names, edges, inputs) = with_run(&args.run, |run| {
         let mut edges = run.edges();
         // A link without a direction is one line of a list, and two cells of a matrix.
         if format != Some(GraphFormat::Matrix) {
             edges.retain(|edge| !edge.mirrored);
         }
-        let scored = edges.iter().all(|edge| edge.probability.is_none());
-        anyhow::ensure!(
-            !scored || args.threshold.is_none(),
-            "`{}` gives scores, not probabilities: choose edges with `--top N`",
-            run.record.method
-        );
-        if let Some(k) = args.top {
-            edges.truncate(k);
-        } else if scored {
-            // Scores do not say where to cut; the best edges, as many as there are variables, are a start.
-            edges.retain(|edge| edge.source != edge.target);
-            edges.truncate(run.variables().len());
-        } else {
-            let threshold = args.threshold.unwrap_or(0.5);
-            edges.retain(|edge| edge.is_at_least(threshold));
-        }
-        Ok((run.variables().to_vec(), edges))
+        let names = run.variables().to_vec();
+        let is_input = |name: &String| run.record.data.options.inputs.contains(name);
+        let inputs: Vec<usize> = (0..names.len()).filter(|&idx| is_input(&names[idx])).collect();
+        Ok((names, chosen(args, edges, run)?, inputs))
     })?;
     let loops = feedback_loops(&directed_graph(names.len(), &edges));
     if let Some(file) = &args.svg {
-        let title = match args.top {
-            Some(_) => format!("The {} most probable edges", edges.len()),
-            None => format!(
-                "Edges with a probability of at least {}",
-                short(args.threshold.unwrap_or(0.5))
-            ),
-        };
-        let picture = graph_picture(&names, &edges, &title)?;
+        let picture = graph_picture(&names, &edges, &title(args, edges.len()), &inputs)?;
         write_file(file, |out| out.write_all(picture.as_bytes()))?;
     }
     if let Some(file) = &args.out {
-        let text = graph_text(&names, &edges, format.unwrap_or(GraphFormat::Csv));
+        let format = format.unwrap_or(GraphFormat::Csv);
+        let text = graph_text(&names, &edges, format);
         write_file(file, |out| out.write_all(text.as_bytes()))?;
-        printer::note(&format!(
-            "wrote {} to `{}`",
-            count(edges.len(), "edge", "edges"),
-            file.display()
-        ));
+        let what = match format {
+            GraphFormat::CytoscapeStyle => "the style".to_owned(),
+            _ => count(edges.len(), "edge", "edges"),
+        };
+        printer::note(&format!("wrote {what} to `{}`", file.display()));
     }
+    let expected = KeptEdges::of(edges.clone());
     if args.json {
-        printer::data(&json_text(&names, &edges, &loops)?)?;
+        printer::data(&json_text(&names, &edges, &loops, expected.as_ref())?)?;
     } else if args.out.is_none() {
         match format {
             Some(format) => printer::data(&graph_text(&names, &edges, format))?,
             None => printer::data(&describe(&names, &edges))?,
         }
     }
+    if let (Some(rate), Some(kept)) = (args.fdr, &expected) {
+        tell_rate(rate, kept);
+    }
     tell_loops(&names, &loops);
     Ok(ExitCode::SUCCESS)
+}
+
+fn check(args: &GraphArgs) -> anyhow::Result<()> {
+    if let Some(threshold) = args.threshold {
+        anyhow::ensure!(
+            (0.0..=1.0).contains(&threshold),
+            "`--threshold` must be a probability, found {threshold}"
+        );
+    }
+    if let Some(rate) = args.fdr {
+        anyhow::ensure!(
+            rate > 0.0 && rate < 1.0,
+            "`--fdr` must be a share between 0 and 1, found {rate}"
+        );
+    }
+    Ok(())
+}
+
+/// The edges that were asked for.
+fn chosen(
+    args: &GraphArgs,
+    mut edges: Vec<LearnedEdge>,
+    run: &Run,
+) -> anyhow::Result<Vec<LearnedEdge>> {
+    let scored = edges.iter().all(|edge| edge.probability.is_none());
+    anyhow::ensure!(
+        !scored || (args.threshold.is_none() && args.fdr.is_none()),
+        "`{}` gives scores, not probabilities: choose edges with `--top N`",
+        run.record.method
+    );
+    if let Some(k) = args.top {
+        edges.truncate(k);
+    } else if let Some(rate) = args.fdr {
+        edges = KeptEdges::at_rate(&edges, rate).map_or(Vec::new(), |kept| kept.edges);
+    } else if scored {
+        // Scores do not say where to cut; the best edges, as many as there are variables, are a start.
+        edges.retain(|edge| edge.source != edge.target);
+        edges.truncate(run.variables().len());
+    } else {
+        let threshold = args.threshold.unwrap_or(0.5);
+        edges.retain(|edge| edge.is_at_least(threshold));
+    }
+    Ok(edges)
+}
+
+fn title(args: &GraphArgs, n_edges: usize) -> String {
+    match (args.top, args.fdr) {
+        (Some(_), _) => format!("The {n_edges} most probable edges"),
+        (None, Some(rate)) => {
+            format!("Edges of which less than {} % are false", short(100.0 * rate))
+        }
+        (None, None) => {
+            format!("Edges with a probability of at least {}", short(args.threshold.unwrap_or(0.5)))
+        }
+    }
+}
+
+fn tell_rate(rate: f64, kept: &KeptEdges) {
+    if kept.n_links == 0 {
+        printer::note(&format!(
+            "no edge is sure enough for a share of {} % false ones",
+            short(100.0 * rate)
+        ));
+        return;
+    }
+    printer::note(&format!(
+        "{} between different variables, {:.1} of them expected to be false",
+        count(kept.n_links, "edge", "edges"),
+        kept.expected_false
+    ));
 }
 
 fn json_text(
     names: &[String],
     edges: &[LearnedEdge],
     loops: &[Vec<usize>],
+    expected: Option<&KeptEdges>,
 ) -> anyhow::Result<String> {
     let edges: Vec<_> = edges
         .iter()
@@ -106,7 +163,10 @@ fn json_text(
         .collect();
     let loops: Vec<Vec<&String>> =
         loops.iter().map(|group| group.iter().map(|&idx| &names[idx]).collect()).collect();
-    let all = json!({"variables": names, "edges": edges, "feedback_loops": loops});
+    let mut all = json!({"variables": names, "edges": edges, "feedback_loops": loops});
+    if let Some(kept) = expected {
+        all["expected_false"] = json!(kept.expected_false);
+    }
     Ok(serde_json::to_string_pretty(&all)?)
 }
 
@@ -115,8 +175,8 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     let with_parts = edges.iter().any(|edge| edge.parts.is_some());
     let with_intervals = edges.iter().any(|edge| edge.interval.is_some());
     let scored = edges.iter().all(|edge| edge.probability.is_none());
-    if scored && edges.iter().all(|edge| edge.effect.is_none()) {
-        return scores_table(names, edges);
+    if edges.iter().all(|edge| edge.effect.is_none()) {
+        return plain_table(names, edges, scored);
     }
     let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
     header.extend(with_parts.then_some("kind"));
@@ -156,11 +216,21 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     rows.trim_fmt()
 }
 
-/// Edges of a method that ranks them and says nothing else.
-fn scores_table(names: &[String], edges: &[LearnedEdge]) -> String {
-    let mut rows = table(&["source", "target", "score"]);
+/// Edges of a method that tells no effects: kinds and signs where it tells them.
+fn plain_table(names: &[String], edges: &[LearnedEdge], scored: bool) -> String {
+    let with_kinds =
+        edges.iter().any(|edge| edge.kind.is_some_and(|kind| kind != EdgeKind::Lagged));
+    let with_signs = edges.iter().any(|edge| edge.sign.is_some());
+    let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
+    header.extend(with_kinds.then_some("kind"));
+    header.extend(with_signs.then_some("sign"));
+    let mut rows = table(&header);
     for edge in edges {
-        rows.add_row([&names[edge.source], &names[edge.target], &short(edge.score)]);
+        let number = edge.probability.map_or_else(|| short(edge.score), |p| format!("{p:.3}"));
+        let mut cells = vec![names[edge.source].clone(), names[edge.target].clone(), number];
+        cells.extend(with_kinds.then(|| kind_cell(edge)));
+        cells.extend(with_signs.then(|| sign_word(edge.sign).to_owned()));
+        rows.add_row(cells);
     }
     rows.trim_fmt()
 }

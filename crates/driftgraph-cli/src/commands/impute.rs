@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use driftgraph_core::fitted::impute::{ImputeSettings, ImputeTest, ImputeTimes, ImputedSeries};
 use driftgraph_data::run_folder::Run;
-use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_report::{BandAxes, BandChart, BandMeaning, Panel};
 use driftgraph_text::count;
 use serde_json::json;
 
@@ -153,6 +153,7 @@ fn chart(run: &Run, imputed: &[ImputedSeries]) -> BandChart {
         subtitle: format!("series {}{more}", first.name),
         meaning: BandMeaning::default(),
         is_log: false,
+        axes: BandAxes::default(),
         time_label: run.record.data.time.label(),
         calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),

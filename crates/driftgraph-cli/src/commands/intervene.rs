@@ -7,7 +7,7 @@ use driftgraph_core::fitted::intervene::InterventionEffect;
 use driftgraph_core::fitted::intervention::Interventions;
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::table::{Column, Table};
-use driftgraph_report::{BandChart, BandMeaning, Panel};
+use driftgraph_report::{BandAxes, BandChart, BandMeaning, Panel};
 use driftgraph_text::count;
 use serde_json::json;
 
@@ -158,6 +158,7 @@ fn chart(run: &Run, changes: &Interventions, effect: &InterventionEffect) -> Ban
         subtitle: texts.join(";  "),
         meaning: BandMeaning::default(),
         is_log: false,
+        axes: BandAxes::default(),
         time_label: run.record.data.time.label(),
         calendar: driftgraph_view::calendar(run),
         panels: panels.collect(),

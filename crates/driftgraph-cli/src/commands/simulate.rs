@@ -6,7 +6,7 @@ use driftgraph_core::fitted::simulate::SimulatedPaths;
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::table::{Column, Table};
 use driftgraph_data::write::key_headers;
-use driftgraph_report::{BandChart, BandMeaning};
+use driftgraph_report::{BandAxes, BandChart, BandMeaning};
 use serde_json::json;
 
 use crate::asking::{
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
                 subtitle: format!("{} paths of the learned process", paths.n_paths),
                 meaning: BandMeaning::default(),
                 is_log: false,
+                axes: BandAxes::default(),
                 time_label: run.record.data.time.label(),
                 calendar: driftgraph_view::calendar(run),
                 panels: panels.collect(),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use anyhow::Context;
 use driftgraph_sweep::{
-    Merged, News, PlanRequest, RunOptions, RunSummary, Slice, SlurmOptions, Status, Sweep,
+    MadeShard, Merged, PlanRequest, RunOptions, RunSummary, Slice, SlurmOptions, Status, Sweep,
     SweepError, Watcher, merge, run as work, slurm_script, status,
 };
 use driftgraph_text::count;
@@ -146,7 +146,7 @@ impl ShardProgress {
 }
 
 impl Watcher for ShardProgress {
-    fn made(&self, news: &News<'_>) {
+    fn made(&self, news: &MadeShard<'_>) {
         if let Some(problem) = news.problem {
             self.note(&format!("note: {}: {problem}", news.shard));
         }

@@ -55,6 +55,30 @@ fn a_graph_is_written_in_every_format() {
 }
 
 #[test]
+fn edges_are_cut_where_too_many_would_be_false() {
+    let sandbox = sandbox();
+    let all = sandbox.json("graph bridge --threshold 0 --json");
+    let cut = sandbox.json("graph bridge --fdr 0.3 --json");
+    let of = |edge: &serde_json::Value| edge["probability"].as_f64().unwrap();
+    let edges = |graph: &serde_json::Value| -> Vec<f64> {
+        let all = graph["edges"].as_array().unwrap().iter();
+        let between = all.filter(|edge| edge["source"] != edge["target"]);
+        let mut found: Vec<f64> = between.map(of).collect();
+        found.sort_by(|a, b| b.total_cmp(a));
+        found
+    };
+    let (all, kept) = (edges(&all), edges(&cut));
+    let doubts = |n: usize| all[..n].iter().map(|p| 1.0 - p).sum::<f64>();
+    assert!(kept.is_empty() || doubts(kept.len()) < 0.3 * kept.len() as f64);
+    if kept.len() < all.len() {
+        assert!(doubts(kept.len() + 1) >= 0.3 * (kept.len() + 1) as f64);
+    }
+    assert!((cut["expected_false"].as_f64().unwrap() - doubts(kept.len())).abs() < 1e-9);
+    sandbox.stdout("graph bridge --format cytoscape-style --out style.xml");
+    assert!(sandbox.read("style.xml").contains("<visualStyle name=\"driftgraph\">"));
+}
+
+#[test]
 fn endings_of_formats_that_cannot_be_written_are_refused_by_name() {
     let sandbox = sandbox();
     let refused = [
@@ -245,6 +269,8 @@ fn questions_that_make_no_sense_are_refused_with_a_reason() {
     };
     refused("graph linear", &[], "is not a run folder");
     refused("graph bridge --threshold 2", &[], "must be a probability");
+    refused("graph bridge --fdr 0", &[], "`--fdr` must be a share between 0 and 1, found 0");
+    refused("graph bridge --fdr 0.1 --top 3", &[], "cannot be used with");
     refused("simulate bridge --start series:nobody", &[], "knows no series `nobody`");
     refused("simulate bridge --start y=2", &[], "has no variable `y`");
     refused("simulate bridge --horizon=-1", &[], "`horizon` must be positive");

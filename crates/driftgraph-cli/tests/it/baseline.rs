@@ -66,7 +66,7 @@ fn an_unwritable_place_and_an_unknown_method_are_told() {
     assert_snapshot!(sandbox.run("baseline granger chase.csv"), @r"
     exit 2
     --- stderr
-    error: invalid value 'granger' for '<METHOD>': expected one of `partial-correlation`, `ridge`, `var`, `pcmci`, `pcmci-plus`, `varlingam`, `toy`
+    error: invalid value 'granger' for '<METHOD>': expected one of `partial-correlation`, `score-matching`, `level-form`, `ridge`, `var`, `pcmci`, `pcmci-plus`, `varlingam`, `toy`
 
     For more information, try '--help'.
     ");

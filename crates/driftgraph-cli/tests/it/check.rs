@@ -232,6 +232,7 @@ fn json_has_the_promised_keys() {
         "missing_cells",
         "missing_share",
         "notices",
+        "pace",
         "rows",
         "rows_per_series",
         "series",

@@ -186,6 +186,23 @@ fn a_larger_budget_goes_on_where_the_training_was_left() {
 }
 
 #[test]
+fn training_cut_after_some_steps_is_the_same_however_it_came_there() {
+    let sandbox = Sandbox::new();
+    let line = "experiment glycolysis --quick --only normalised --seeds 1 --methods scotch-paper";
+    sandbox.stdout(&format!("{line} --most-steps 2 --out cut"));
+    assert!(sandbox.read("cut/table.md").contains("epochs 2 of 3"));
+    assert_eq!(n_computed(&sandbox.progress(&format!("{line} --most-steps 2 --out cut"))), 0);
+    // One epoch before.
+    sandbox.stdout(&format!("{line} --budget 0s --out parts"));
+    sandbox.stdout(&format!("{line} --most-steps 2 --out parts"));
+    let name = sandbox.cells("cut").first().unwrap().clone();
+    let edges = |folder: &str| sandbox.read(&format!("{folder}/cells/{name}/edges.csv"));
+    assert_eq!(edges("cut"), edges("parts"));
+    sandbox.stdout(&format!("{line} --out cut"));
+    assert!(sandbox.read("cut/table.md").contains("epochs 3 of 3"));
+}
+
+#[test]
 fn checkpoints_that_cannot_be_written_do_not_end_an_experiment() {
     let sandbox = Sandbox::new();
     let line =

@@ -96,6 +96,21 @@ fn help_of_check() {
               
               [default: 4294967296]
 
+    What was done:
+          --inputs <A,B,...>
+              Variables that were set from outside, separated by commas: they drive others and are
+              driven by nothing
+
+          --input-hold <HOW>
+              What inputs do between rows: previous (they keep their values) or linear
+              
+              [default: previous]
+
+          --interventions <FILE|columns>
+              Table of what was done to other variables (series,variable,kind,value,from,to); kinds are
+              knockout, hold, knockdown, overexpress and shift, and * stands for all series; or the word
+              columns, if columns of the data called knockout:NAME, hold:NAME and so on say so
+
     Examples:
       driftgraph check measurements.csv
       driftgraph check patients/ --time hours --ignore comment
@@ -194,6 +209,12 @@ fn help_of_generate() {
 
           --noise <SHARE>
               Deviation of measurement noise, as a share of each variable's own deviation
+              
+              [default: 0]
+
+          --knockouts <N>
+              So many of the series are knock-outs, each with one variable at 0: the first variable in
+              the first, and so on; interventions.csv says which
               
               [default: 0]
 
@@ -316,6 +337,21 @@ fn help_of_baseline() {
               
               [default: 4294967296]
 
+    What was done:
+          --inputs <A,B,...>
+              Variables that were set from outside, separated by commas: they drive others and are
+              driven by nothing
+
+          --input-hold <HOW>
+              What inputs do between rows: previous (they keep their values) or linear
+              
+              [default: previous]
+
+          --interventions <FILE|columns>
+              Table of what was done to other variables (series,variable,kind,value,from,to); kinds are
+              knockout, hold, knockdown, overexpress and shift, and * stands for all series; or the word
+              columns, if columns of the data called knockout:NAME, hold:NAME and so on say so
+
     Example:
       driftgraph baseline ridge measurements.csv --out edges.csv
     "#);
@@ -353,6 +389,9 @@ fn help_of_experiment() {
     scaling: time and memory of a fit against the number of variables, series and times.
     calibration: edge probabilities on simulated sparse linear systems, one per seed; with --families on
     systems that break the model in ways that real data do.
+    gap: Lorenz and glycolysis at gaps from 0.05 to 1, regular, with 60 % of the rows dropped, and at
+    random times.
+    knockouts: networks of ten genes, ten series left alone against ten with a gene knocked out in each.
     overview: the tables in DIR/lorenz, DIR/dream3 and so on as one table and one picture.
 
     Writes DIR/table.md, DIR/table.csv and pictures (DIR/curves-METHOD.svg: metrics over training),
@@ -368,15 +407,15 @@ fn help_of_experiment() {
               Which table or figure
               
               [possible values: lorenz, glycolysis, dream3, netsim, step-size, bimodal, scaling,
-              calibration, overview]
+              calibration, gap, knockouts, overview]
 
     Options:
           --data <DIR>
               Folder with the benchmark data [default: the environment variable DRIFTGRAPH_DATA]
 
           --seeds <N>
-              Number of seeds [default: 5; calibration: 200, with --families 10 for each; with --quick 2
-              and 20]
+              Number of seeds [default: 5; knockouts: 20; calibration: 200, with --families 10 for each;
+              with --quick 2 and 20]
 
           --first-seed <N>
               The first of them
@@ -395,7 +434,7 @@ fn help_of_experiment() {
               `driftgraph methods`), scotch-paper (SCOTCH as the paper says), scotch-scripts (as its
               published scripts run it, whose warm-up is one step), all-fast (bridge and what takes
               seconds) or all, separated by commas [default: bridge, partial-correlation, ridge, var;
-              calibration and step-size: bridge]
+              gap: score-matching and level-form besides; calibration, step-size and knockouts: bridge]
 
           --only <TEXT>
               Only data of this name in the table, or whose names hold this text; may be repeated
@@ -408,6 +447,10 @@ fn help_of_experiment() {
               90s, 10m or 2h; the table says how far it came, and a longer one goes on from there
               
               [default: 10m]
+
+          --most-steps <N>
+              Steps (or epochs, where the table counts these) after which such a cell ends, too: what is
+              cut so is the same on every machine [default: no limit]
 
           --quick
               Small data and short training, to try the command: its figures mean nothing
@@ -429,6 +472,7 @@ fn help_of_experiment() {
       driftgraph experiment netsim --data benchmarks --methods scotch-paper --budget 1h --out netsim
       driftgraph experiment glycolysis --quick --out try
       driftgraph experiment calibration --families all --out families
+      driftgraph experiment gap --methods all-fast --out gap
       driftgraph experiment overview --out results
     "#);
 }

@@ -45,6 +45,8 @@ fn the_view_of_a_report_is_printed_for_machines() {
     let parts = [
         "data",
         "downloads",
+        "drifting",
+        "equations",
         "fit",
         "future",
         "graph",
@@ -52,6 +54,7 @@ fn the_view_of_a_report_is_printed_for_machines() {
         "method",
         "name",
         "provenance",
+        "regimes",
         "training",
         "truth",
     ];

@@ -47,6 +47,8 @@ fn a_fit_equals_its_first_steps_and_a_hundred_more_on_other_threads() {
         // Rounds, which converge, then sweeps of chains: the last hundred steps are sweeps.
         (400, "--select none"),
         (200, "--select none --instantaneous"),
+        // Plain chains, which have ended, then careful ones.
+        (600, "--select none --instantaneous --levels"),
         (200, "--select none --ensemble 2 --drift linear-and-neural"),
         (200, "--preset simulated --hidden-size 8 --learning-rate-decay constant"),
     ];

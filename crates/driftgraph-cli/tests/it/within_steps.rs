@@ -75,6 +75,39 @@ fn every_export_has_one_link_with_the_right_sign_and_no_direction() {
 }
 
 #[test]
+fn levels_find_the_link_and_give_a_process_that_answers_every_question() {
+    let sandbox = Sandbox::with("data.csv", table());
+    sandbox.run("fit data.csv --select none --instantaneous --levels --out run");
+    let object = sandbox.json("graph run --json");
+    let edges = object["edges"].as_array().unwrap();
+    let ends = |edge: &&serde_json::Value| {
+        let ends = [edge["source"].as_str().unwrap(), edge["target"].as_str().unwrap()];
+        ends.contains(&"real") && ends.contains(&"inflation")
+    };
+    let link = edges.iter().find(ends).unwrap();
+    assert_eq!(
+        (link["kind"].as_str(), link["direction"].as_str(), link["sign"].as_str()),
+        (Some("within-step"), Some("either"), Some("negative"))
+    );
+    for question in [
+        "simulate run --horizon 20 --paths 50 --out simulated.csv",
+        "forecast run --horizon 5 --paths 50 --out forecast.csv",
+        "impute run --times 0.5,1.5 --out imputed.csv",
+        "intervene run --do rate=2 --horizon 5 --paths 50 --out effect.csv",
+    ] {
+        sandbox.stdout(question);
+    }
+}
+
+#[test]
+fn levels_need_effects_within_a_step() {
+    let sandbox = Sandbox::with("data.csv", table());
+    let said = sandbox.run("fit data.csv --select none --levels --out run");
+    assert!(said.starts_with("exit 2"), "{said}");
+    assert!(said.contains("`levels` must be false, but with instantaneous effects"), "{said}");
+}
+
+#[test]
 fn a_list_with_links_scores_as_the_file_of_all_pairs_does() {
     let sandbox = fitted();
     sandbox.write("truth.csv", "source,target\nrate,real\ninflation,real\n");

@@ -30,6 +30,13 @@ impl Standardizer {
         Self { means, scales }
     }
 
+    /// The scaling of some of the variables.
+    #[must_use]
+    pub fn among(&self, variables: &[usize]) -> Self {
+        let some = |values: &[f64]| variables.iter().map(|&idx| values[idx]).collect();
+        Self { means: some(&self.means), scales: some(&self.scales) }
+    }
+
     /// What is subtracted from each variable.
     pub fn means(&self) -> &[f64] {
         &self.means

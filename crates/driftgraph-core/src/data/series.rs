@@ -1,7 +1,9 @@
 //! Measurements over time: one series with its own times and holes, and a set of such series.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use super::experiment::{Amount, InputHold, Marks, Push};
 use crate::CoreError;
 
 /// Measurements of all variables along one run, at its own strictly increasing times.
@@ -14,6 +16,8 @@ pub struct ObservedSeries {
     n_variables: usize,
     times: Vec<f64>,
     values: Vec<f64>,
+    /// What was done to the variables; `None` where they were left alone.
+    marks: Option<Arc<Marks>>,
 }
 
 impl ObservedSeries {
@@ -26,7 +30,7 @@ impl ObservedSeries {
     ) -> Result<Self, CoreError> {
         let name = name.into();
         Self::check(&name, n_variables, &times, &values)?;
-        Ok(Self { name, n_variables, times, values })
+        Ok(Self { name, n_variables, times, values, marks: None })
     }
 
     /// Whether these measurements make a series, without taking them.
@@ -107,6 +111,83 @@ impl ObservedSeries {
         debug_assert_eq!(values.len(), self.values.len(), "scaling keeps the shape");
         Self { values, ..self.clone() }
     }
+
+    /// The same series under another name.
+    #[must_use]
+    pub fn renamed(&self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self.clone() }
+    }
+
+    /// What was done to the variables; `None` where they were left alone.
+    pub(crate) fn marks(&self) -> Option<&Marks> {
+        self.marks.as_deref()
+    }
+
+    pub(crate) fn with_marks(self, marks: Option<Arc<Marks>>) -> Self {
+        Self { marks, ..self }
+    }
+
+    /// Whether something was done to a variable in a row, or in the step into it.
+    pub fn is_handled(&self, time_idx: usize, variable_idx: usize) -> bool {
+        let cell = time_idx * self.n_variables + variable_idx;
+        self.marks().is_some_and(|marks| {
+            let time = self.times[time_idx];
+            marks.cells[cell] != 0
+                || marks.pushes.iter().any(|push| {
+                    push.variable == variable_idx && push.from <= time && time <= push.to
+                })
+        })
+    }
+
+    /// What was done to the variables as bytes, to tell one experiment from another; `None` where nothing was.
+    pub fn what_was_done(&self) -> Option<Vec<u8>> {
+        let marks = self.marks()?;
+        let mut bytes = marks.cells.clone();
+        for push in &marks.pushes {
+            bytes.extend([push.variable as u64, push.amount as u64].map(u64::to_le_bytes).concat());
+            bytes.extend([push.from, push.to].map(f64::to_le_bytes).concat());
+        }
+        Some(bytes)
+    }
+
+    /// Some consecutive rows under a name of their own.
+    pub(crate) fn with_rows(&self, name: String, rows: std::ops::Range<usize>) -> Self {
+        let cells = rows.start * self.n_variables..rows.end * self.n_variables;
+        let marks = self.marks().map(|marks| {
+            let (cells, pushes) = (marks.cells[cells.clone()].to_vec(), marks.pushes.clone());
+            Arc::new(Marks { cells, pushes })
+        });
+        Self {
+            name,
+            n_variables: self.n_variables,
+            times: self.times[rows].to_vec(),
+            values: self.values[cells].to_vec(),
+            marks,
+        }
+    }
+
+    /// The same rows with some of the variables, in this order; `amounts` has the new number of each amount.
+    pub(crate) fn with_columns(&self, kept: &[usize], amounts: &[Option<usize>]) -> Self {
+        fn columns<T: Copy>(values: &[T], d: usize, kept: &[usize]) -> Vec<T> {
+            values.chunks_exact(d).flat_map(|row| kept.iter().map(|&idx| row[idx])).collect()
+        }
+        let d = self.n_variables;
+        let marks = self.marks().map(|marks| {
+            let push = |push: &Push| {
+                let variable = kept.iter().position(|&idx| idx == push.variable)?;
+                Some(Push { variable, amount: amounts[push.amount]?, ..*push })
+            };
+            let pushes = marks.pushes.iter().filter_map(push).collect();
+            Arc::new(Marks { cells: columns(&marks.cells, d, kept), pushes })
+        });
+        Self {
+            name: self.name.clone(),
+            n_variables: kept.len(),
+            times: self.times.clone(),
+            values: columns(&self.values, d, kept),
+            marks,
+        }
+    }
 }
 
 /// Named variables measured along one or more series, each with its own times.
@@ -114,6 +195,11 @@ impl ObservedSeries {
 pub struct SeriesSet {
     variables: Vec<String>,
     series: Vec<ObservedSeries>,
+    /// Variables that were set from outside, increasing.
+    inputs: Vec<usize>,
+    input_hold: InputHold,
+    /// By how much variables are pushed is learned once for each of these.
+    amounts: Vec<Amount>,
 }
 
 impl SeriesSet {
@@ -127,7 +213,8 @@ impl SeriesSet {
                 found: odd.n_variables,
             });
         }
-        Ok(Self { variables, series })
+        let (inputs, amounts) = (Vec::new(), Vec::new());
+        Ok(Self { variables, series, inputs, input_hold: InputHold::default(), amounts })
     }
 
     /// Whether there are variables and series, each with a name of its own.
@@ -187,29 +274,89 @@ impl SeriesSet {
             .filter(|value| !value.is_nan())
     }
 
+    /// Variables that were set from outside at all times, increasing: they drive, and are not driven.
+    pub fn inputs(&self) -> &[usize] {
+        &self.inputs
+    }
+
+    /// What inputs do between rows.
+    pub fn input_hold(&self) -> InputHold {
+        self.input_hold
+    }
+
+    /// Pushes whose amounts are to be learned.
+    pub fn amounts(&self) -> &[Amount] {
+        &self.amounts
+    }
+
+    /// Whether variables other than inputs were set or pushed in some series.
+    pub fn has_interventions(&self) -> bool {
+        let is_input = |cell: usize| self.inputs.contains(&(cell % self.n_variables()));
+        self.series.iter().filter_map(ObservedSeries::marks).any(|marks| {
+            let mut cells = marks.cells.iter().enumerate();
+            !marks.pushes.is_empty() || cells.any(|(cell, mark)| *mark != 0 && !is_input(cell))
+        })
+    }
+
+    /// The same values as if nobody had done anything: for methods that know of no experiment.
+    #[must_use]
+    pub fn without_experiment(&self) -> Self {
+        let series = self.series.iter().map(|series| series.clone().with_marks(None)).collect();
+        self.handled(series, Vec::new(), self.input_hold, Vec::new())
+    }
+
+    /// The same set with what was done to it.
+    pub(super) fn handled(
+        &self,
+        series: Vec<ObservedSeries>,
+        inputs: Vec<usize>,
+        input_hold: InputHold,
+        amounts: Vec<Amount>,
+    ) -> Self {
+        Self { variables: self.variables.clone(), series, inputs, input_hold, amounts }
+    }
+
     /// The same series with some of the variables, in this order.
     pub(crate) fn with_variables(&self, kept: &[usize]) -> Result<Self, CoreError> {
-        let names = kept.iter().map(|&idx| self.variables[idx].clone()).collect();
-        let series = (self.series.iter())
-            .map(|one| {
-                let rows = 0..one.n_observations();
-                let values = rows.flat_map(|row| kept.iter().map(move |&idx| one.row(row)[idx]));
-                ObservedSeries::new(one.name(), kept.len(), one.times().to_vec(), values.collect())
+        let variables = kept.iter().map(|&idx| self.variables[idx].clone()).collect();
+        let place = |variable: usize| kept.iter().position(|&idx| idx == variable);
+        let mut amounts = Vec::new();
+        let numbers: Vec<Option<usize>> = (self.amounts.iter())
+            .map(|amount| {
+                amounts.push(Amount { variable: place(amount.variable)?, ..*amount });
+                Some(amounts.len() - 1)
             })
-            .collect::<Result<Vec<_>, _>>()?;
-        Self::new(names, series)
+            .collect();
+        let series = self.series.iter().map(|one| one.with_columns(kept, &numbers)).collect();
+        let mut inputs: Vec<usize> = self.inputs.iter().filter_map(|&idx| place(idx)).collect();
+        inputs.sort_unstable();
+        Ok(Self { inputs, input_hold: self.input_hold, amounts, ..Self::new(variables, series)? })
+    }
+
+    /// The same series without so many rows at the beginning of each.
+    #[must_use]
+    pub fn without_leading_rows(&self, n_rows: &[usize]) -> Self {
+        let series = (self.series.iter().zip(n_rows))
+            .map(|(series, &n)| series.with_rows(series.name.clone(), n..series.times.len()))
+            .collect();
+        Self { series, ..self.clone() }
     }
 
     /// The same variables with only the chosen series, in the given order.
     pub fn subset(&self, series_idx: &[usize]) -> Result<Self, CoreError> {
-        let series = series_idx.iter().map(|&idx| self.series[idx].clone()).collect();
-        Self::new(self.variables.clone(), series)
+        self.with_series(series_idx.iter().map(|&idx| self.series[idx].clone()).collect())
+    }
+
+    /// The same variables with other series.
+    pub fn with_series(&self, series: Vec<ObservedSeries>) -> Result<Self, CoreError> {
+        let (inputs, amounts) = (self.inputs.clone(), self.amounts.clone());
+        let input_hold = self.input_hold;
+        Ok(Self { inputs, input_hold, amounts, ..Self::new(self.variables.clone(), series)? })
     }
 
     /// The same names and times with every series' values replaced by `change`.
     pub(crate) fn map_series(&self, change: impl Fn(&ObservedSeries) -> ObservedSeries) -> Self {
-        let series = self.series.iter().map(change).collect();
-        Self { variables: self.variables.clone(), series }
+        Self { series: self.series.iter().map(change).collect(), ..self.clone() }
     }
 }
 

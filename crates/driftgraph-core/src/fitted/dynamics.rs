@@ -1,16 +1,20 @@
 //! Drift and noise of a learned process, for a block of paths at once and in the user's units.
 //!
-//! Both posteriors learn the same kind of step. With z standardised, h the step in the model's time and c the
+//! All posteriors learn the same kind of step. With z standardised, h the step in the model's time and c the
 //! increment scales, z moves by c d with d (I - B) = h (b + z A + net(z)) + g(z) sqrt(h) e; the process of the
 //! paper has c = 1 and neither A, b nor B.
 
 mod effects;
 mod graphs;
+mod terms;
 
 pub(super) use graphs::BlockGraphs;
 pub use graphs::GraphChoice;
 
-use super::model::{BridgePart, FittedModel, ModelPart, SimulatedPart};
+use super::model::{
+    BridgePart, FittedModel, ModelPart, PolynomialPart, SimulatedPart, measurement_deviations,
+    sigmoids,
+};
 use crate::graph::posterior::edge_probabilities;
 use crate::numeric::real::{exp, ln};
 use crate::objective::observation::ObservationNoise;
@@ -19,6 +23,7 @@ use crate::process::node_block::BlockNet;
 use crate::process::part::{AddsTo, BlockPart, PartWorker};
 use crate::process::prior::PriorProcess;
 use crate::random::RandomStream;
+use terms::Terms;
 
 /// One member's process.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub(super) struct Dynamics {
     offsets: Vec<f64>,
     lagged: Gates,
     instant: Option<Gates>,
+    /// Equations, in a process that has them instead of linear effects and parts.
+    terms: Option<Terms>,
     /// What there is beyond linear effects and a constant diffusion.
     parts: Vec<Box<dyn BlockPart>>,
     diffusion: DiffusionForm,
@@ -97,6 +104,7 @@ impl Dynamics {
             ModelPart::Bridge(part) => {
                 (0..part.members.len()).map(|member| Self::bridge(model, part, member)).collect()
             }
+            ModelPart::Polynomial(part) => vec![Self::polynomial(model, part)],
             ModelPart::Simulated(part) => vec![Self::simulated(model, part)],
         }
     }
@@ -141,6 +149,7 @@ impl Dynamics {
                 .instant()
                 .zip(odds.instant.as_deref())
                 .map(|(matrix, odds)| gates(matrix, bridge.instant_prior().rules(), odds)),
+            terms: None,
             parts: bridge.block_parts(parameters),
             diffusion: DiffusionForm::Exponential(
                 log_diffusions.iter().map(|&log| exp(log)).collect(),
@@ -157,6 +166,41 @@ impl Dynamics {
                 bridge.structure().noise,
                 noise_scales(model, bridge.log_noise(parameters).iter().map(|&log| exp(log))),
             ),
+        }
+    }
+
+    fn polynomial(model: &FittedModel, part: &PolynomialPart) -> Self {
+        let (fit, n) = (&part.fit, model.n_variables());
+        let scaling = model.standardizer();
+        let (scales, time_unit) = (scaling.scales(), fit.unit);
+        // What never varies stays where it is.
+        let mut diffusions = vec![0.0; n];
+        for (&variable, noise) in fit.varying.iter().zip(&fit.belief.noise) {
+            diffusions[variable] = noise.sqrt();
+        }
+        let noise = measurement_deviations(part);
+        Self {
+            n,
+            means: scaling.means().to_vec(),
+            scales: scales.to_vec(),
+            inverse_scales: scales.iter().map(|scale| 1.0 / scale).collect(),
+            drift_units: scales.iter().map(|scale| scale / time_unit).collect(),
+            noise_units: scales.iter().map(|scale| scale / time_unit.sqrt()).collect(),
+            units: scales.to_vec(),
+            time_unit,
+            offsets: vec![0.0; n],
+            lagged: Gates {
+                probabilities: sigmoids(&part.edges.log_odds),
+                reported: part.edges.probabilities(),
+                effects: Vec::new(),
+            },
+            instant: None,
+            terms: Some(Terms::new(part)),
+            parts: Vec::new(),
+            diffusion: DiffusionForm::Exponential(diffusions),
+            law: Law::Gaussian,
+            initial: in_user_units(model, &part.first_means(), &part.first_logs()),
+            noise: (ObservationNoise::Gaussian, noise_scales(model, noise.into_iter())),
         }
     }
 
@@ -182,6 +226,7 @@ impl Dynamics {
             offsets: vec![0.0; n],
             lagged: Gates { reported: probabilities.clone(), probabilities, effects: Vec::new() },
             instant: None,
+            terms: None,
             parts: [AddsTo::Drift, AddsTo::LogDiffusion]
                 .map(|part| BlockNet::of_process(&posterior.process, rules, fit.parameters(), part))
                 .map(|net| Box::new(net) as _)
@@ -241,6 +286,9 @@ impl Dynamics {
             drift.copy_from_slice(&self.offsets);
         }
         graphs.add_linear_drift(standard, n, &mut out.drift);
+        if let Some(terms) = &self.terms {
+            terms.add_drift(graphs.terms(), standard, &mut out.drift);
+        }
         out.added.clear();
         out.added.resize(states.len(), 0.0);
         if out.workers.len() != self.parts.len() {
@@ -369,6 +417,14 @@ impl Dynamics {
 
     /// Variances of a step's noise per unit of time at one state, effects within the step included.
     pub(super) fn noise_variances(&self, state: &[f64]) -> Vec<f64> {
+        if let DiffusionForm::Exponential(scales) = &self.diffusion
+            && self.has_constant_diffusion()
+            && self.instant.is_none()
+        {
+            let law = self.law_variance();
+            let diffusions = scales.iter().zip(&self.noise_units).map(|(scale, unit)| scale * unit);
+            return diffusions.map(|g| g * g * law).collect();
+        }
         let mut graphs = BlockGraphs::new(self, GraphChoice::Threshold(0.5), 0, &[0]);
         // Effects without a solution are left out: their propagation stays empty.
         let _ = graphs.hold(&[]);

@@ -1,5 +1,6 @@
 //! Edges of a model: how sure, which sign, how strong; and the feedback loops among them.
 
+mod cut;
 mod effects;
 mod loops;
 
@@ -8,7 +9,9 @@ use crate::SignatureGraph;
 use crate::numeric::real::Real;
 use effects::UserEffects;
 
+pub use cut::KeptEdges;
 pub(super) use effects::MeanEffects;
+pub use effects::ninety_percent;
 pub use loops::{directed_graph, feedback_loops};
 
 /// A part of this probability or more carries an edge.
@@ -64,8 +67,8 @@ pub struct EdgePart {
     pub strength: f64,
     /// Where the effect lies with a probability of 90 %, given that the edge exists.
     ///
-    /// From the posterior of linear effects and from how far members lie apart; `None` where the model
-    /// knows neither, because one network has learned the effect alone.
+    /// From the posterior of linear effects, or, of what networks have learned, from how well the data hold a linear effect
+    /// added to it; and from how far members lie apart. `None` in models of old that know none of these.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -132,6 +135,11 @@ impl LearnedEdge {
     /// Whether the edge has at least this probability; `false` where its method gives none.
     pub fn is_at_least(&self, probability: f64) -> bool {
         self.probability.is_some_and(|own| own >= probability)
+    }
+
+    /// Source and target.
+    pub fn ends(&self) -> [usize; 2] {
+        [self.source, self.target]
     }
 
     /// Whether it is a link without a direction.

@@ -154,8 +154,14 @@ pub enum FittedError {
         found: Vec<String>,
     },
     /// A posterior under which new series have no predictive likelihood.
-    #[error("only models of the bridge posterior say how probable new series are")]
+    #[error("models of the simulated posterior do not say how probable new series are")]
     NoLikelihood,
+    /// Terms whose joint law is not one.
+    #[error("the terms of the equations have no joint law that can be computed")]
+    NoEquations,
+    /// Equations that could not be found again.
+    #[error(transparent)]
+    Polynomial(#[from] crate::train::polynomial::PolynomialError),
     /// A series whose prediction breaks down.
     #[error("the model gives series `{series}` no finite likelihood")]
     NotPredictable {

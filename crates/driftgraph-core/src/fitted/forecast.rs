@@ -8,6 +8,7 @@ use super::dynamics::{Dynamics, GraphChoice};
 use super::engine::{Engine, Progress};
 use super::error::FittedError;
 use super::hidden::HiddenPaths;
+use super::intervention::Interventions;
 use super::law::Law;
 use super::model::FittedModel;
 use super::schedule::{Schedule, check_times};
@@ -16,7 +17,7 @@ use crate::numeric::real::ln;
 use crate::objective::observation::ObservationNoise;
 use crate::process::solver::Scheme;
 use crate::random::{Purpose, RandomStream};
-use crate::{ObservedSeries, SeriesSet};
+use crate::{ObservedSeries, SeriesSet, SetPiece};
 
 /// When the future is asked for, in the user's unit of time.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +57,8 @@ pub struct ForecastSettings {
     pub scheme: Scheme,
     /// Decides everything random.
     pub seed: u64,
+    /// What inputs do; those that are still set in the last row of a series stay so where nothing is said here.
+    pub given: Interventions,
 }
 
 impl ForecastSettings {
@@ -68,6 +71,7 @@ impl ForecastSettings {
             graph: GraphChoice::Sampled,
             scheme: Scheme::default(),
             seed: 0,
+            given: Interventions::default(),
         }
     }
 }
@@ -145,7 +149,9 @@ impl FittedModel {
                 let forecast = if asked.is_empty() {
                     None
                 } else {
-                    Some(self.one_forecast(settings, &hidden, series, &asked, &dynamics)?)
+                    let given = self.still_set(data, &names[series])?.then(&settings.given);
+                    let settings = ForecastSettings { given, ..settings.clone() };
+                    Some(self.one_forecast(&settings, &hidden, series, &asked, &dynamics)?)
                 };
                 let done = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 progress(done as f64 / names.len() as f64);
@@ -153,6 +159,20 @@ impl FittedModel {
             })
             .collect();
         Ok(forecasts.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    /// What is still set in the last row of a series of the data, where they are known.
+    fn still_set(
+        &self,
+        data: Option<&SeriesSet>,
+        name: &str,
+    ) -> Result<Interventions, FittedError> {
+        let Some(data) = data else { return Ok(Interventions::default()) };
+        let place = data.series().iter().position(|series| series.name() == name);
+        let pieces = place.map_or_else(Vec::new, |place| data.set_pieces(place));
+        let open: Vec<SetPiece> =
+            pieces.into_iter().filter(|piece| piece.to == f64::INFINITY).collect();
+        Ok(Interventions::of_pieces(&open, self.variables())?)
     }
 
     fn one_forecast(
@@ -168,7 +188,9 @@ impl FittedModel {
         let mut kept = vec![end];
         kept.extend_from_slice(asked);
         let step_size = settings.step_size.unwrap_or_else(|| self.step_size());
-        let schedule = Schedule::new(&kept, &[], step_size)?;
+        let bounds: Vec<f64> =
+            settings.given.bounds().into_iter().filter(|time| *time > end).collect();
+        let schedule = Schedule::new(&kept, &bounds, step_size)?;
         let first_stream = (series * settings.n_paths) as u64;
         let engine = Engine {
             model: self,
@@ -179,7 +201,7 @@ impl FittedModel {
             n_paths: settings.n_paths,
             seed: settings.seed,
             first_stream,
-            interventions: None,
+            interventions: Some(&settings.given).filter(|all| !all.is_empty()),
             progress: &|_| (),
         };
         let states = engine.run()?;
@@ -197,6 +219,10 @@ impl FittedModel {
             paths.extend(cells.map(|(idx, (state, draw))| state + scales[idx % d] * draw));
         }
         self.measured(asked, &mut paths);
+        // What is set is known: nobody measures it.
+        for (row, state) in paths.chunks_exact_mut(d).enumerate() {
+            settings.given.assign(asked[row % asked.len()], state)?;
+        }
         let bands = Bands::of_paths(asked, d, &paths);
         let name = hidden.names()[series].clone();
         Ok(SeriesForecast { name, from: end, bands, paths })
@@ -255,7 +281,6 @@ struct Split {
 
 impl Split {
     fn new(data: &SeriesSet, share: f64) -> Result<Self, FittedError> {
-        let d = data.n_variables();
         let (mut heads, mut tails) = (Vec::new(), Vec::new());
         for series in data.series() {
             let n = series.n_observations();
@@ -267,18 +292,15 @@ impl Split {
                 continue;
             }
             let cut = n - n_tail;
-            let part = |rows: std::ops::Range<usize>| {
-                let values = series.values()[rows.start * d..rows.end * d].to_vec();
-                ObservedSeries::new(series.name(), d, series.times()[rows].to_vec(), values)
-            };
-            heads.push(part(0..cut)?);
-            tails.push(Some(part(cut..n)?));
+            let part = |rows| series.with_rows(series.name().to_owned(), rows);
+            heads.push(part(0..cut));
+            tails.push(Some(part(cut..n)));
         }
         if tails.iter().all(Option::is_none) {
             let reason = "every series is too short to lose its end";
             return Err(FittedError::NothingToHoldOut { reason });
         }
-        Ok(Self { head: SeriesSet::new(data.variables().to_vec(), heads)?, tails })
+        Ok(Self { head: data.with_series(heads)?, tails })
     }
 
     fn tail(&self, name: &str) -> Option<&ObservedSeries> {

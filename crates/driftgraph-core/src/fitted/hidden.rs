@@ -6,10 +6,11 @@ use super::dynamics::Dynamics;
 use super::engine::StartLaw;
 use super::error::FittedError;
 use super::law::Law;
-use super::model::{BridgeMember, BridgePart, FittedModel, ModelPart, SeriesPlace, SimulatedPart};
+use super::model::{FittedModel, ModelPart, SeriesPlace, SimulatedPart};
 use crate::SeriesSet;
 use crate::numeric::real::exp;
 use crate::posterior::batch::{BatchObjective, BatchTask};
+use crate::posterior::bridge::batch::LocalValues;
 use crate::posterior::draws::StepDraws;
 use crate::posterior::plan::PlannedSeries;
 use crate::posterior::workspace::ChunkWorkspace;
@@ -21,10 +22,18 @@ pub(super) struct HiddenPaths<'a> {
 }
 
 enum Kind<'a> {
-    /// Moments at grid points, and the members' processes for the times between them.
-    Bridge(&'a BridgePart, Vec<Dynamics>),
+    /// Moments at grid points.
+    Moments(KnownMoments<'a>),
     /// Sampled paths.
     Sampled(Vec<SampledSeries>),
+}
+
+/// Moments at grid points by member, and the members' processes for the times between them.
+struct KnownMoments<'a> {
+    series: &'a [SeriesPlace],
+    times: &'a [f64],
+    members: Vec<&'a LocalValues>,
+    dynamics: Vec<Dynamics>,
 }
 
 /// Paths of one series in the user's units.
@@ -44,7 +53,18 @@ impl<'a> HiddenPaths<'a> {
         seed: u64,
     ) -> Result<Self, FittedError> {
         let kind = match &model.part {
-            ModelPart::Bridge(part) => Kind::Bridge(part, Dynamics::of(model)),
+            ModelPart::Bridge(part) => Kind::Moments(KnownMoments {
+                series: &part.series,
+                times: &part.times,
+                members: part.members.iter().map(|member| &member.paths).collect(),
+                dynamics: Dynamics::of(model),
+            }),
+            ModelPart::Polynomial(part) => Kind::Moments(KnownMoments {
+                series: &part.series,
+                times: &part.times,
+                members: vec![&part.paths],
+                dynamics: Dynamics::of(model),
+            }),
             ModelPart::Simulated(part) => {
                 let data = data.ok_or(FittedError::NeedsData)?;
                 model.check_data(data)?;
@@ -57,7 +77,7 @@ impl<'a> HiddenPaths<'a> {
     /// Names of the series with a path.
     pub(super) fn names(&self) -> Vec<String> {
         match &self.kind {
-            Kind::Bridge(part, _) => part.series.iter().map(|place| place.name.clone()).collect(),
+            Kind::Moments(known) => known.series.iter().map(|place| place.name.clone()).collect(),
             Kind::Sampled(series) => series.iter().map(|series| series.name.clone()).collect(),
         }
     }
@@ -78,9 +98,9 @@ impl<'a> HiddenPaths<'a> {
     /// Grid times of a series.
     pub(super) fn times(&self, series: usize) -> &[f64] {
         match &self.kind {
-            Kind::Bridge(part, _) => {
-                let place = &part.series[series];
-                &part.times[place.first_point..place.first_point + place.n_points]
+            Kind::Moments(known) => {
+                let place = &known.series[series];
+                &known.times[place.first_point..place.first_point + place.n_points]
             }
             Kind::Sampled(all) => &all[series].times,
         }
@@ -117,17 +137,13 @@ impl<'a> HiddenPaths<'a> {
             (after - 1, (time - times[after - 1]) / (times[after] - times[after - 1]))
         };
         Ok(match &self.kind {
-            Kind::Bridge(part, dynamics) => {
+            Kind::Moments(known) => {
                 let gap = times.get(before + 1).map_or(0.0, |next| next - times[before]);
                 let at = Between { before, share, gap };
-                let laws = (0..dynamics.len()).map(|member| {
-                    self.bridge_law(
-                        &part.members[member],
-                        &dynamics[member],
-                        &part.series[series],
-                        at,
-                    )
-                });
+                let place = &known.series[series];
+                let members = known.members.iter().zip(&known.dynamics);
+                let laws =
+                    members.map(|(paths, dynamics)| self.bridge_law(paths, dynamics, place, at));
                 StartLaw::Normal(laws.collect())
             }
             Kind::Sampled(all) => {
@@ -150,14 +166,13 @@ impl<'a> HiddenPaths<'a> {
     /// mean lies on the line between them, and its variance is that of a Brownian bridge.
     fn bridge_law(
         &self,
-        member: &BridgeMember,
+        paths: &LocalValues,
         dynamics: &Dynamics,
         place: &SeriesPlace,
         at: Between,
     ) -> (Vec<f64>, Vec<f64>) {
         let d = self.model.n_variables();
         let scaling = self.model.standardizer();
-        let paths = &member.paths;
         let point = (place.first_point + at.before) * d;
         let row = (place.first_deviation_row + at.before) * d;
         let mut means = paths.means[point..point + d].to_vec();

@@ -199,10 +199,9 @@ fn without(data: &SeriesSet, cells: &[Cell]) -> Result<SeriesSet, FittedError> {
     for cell in cells {
         values[cell.series][cell.row * d + cell.variable] = f64::NAN;
     }
-    let series = data.series().iter().zip(values).map(|(series, values)| {
-        ObservedSeries::new(series.name(), d, series.times().to_vec(), values)
-    });
-    Ok(SeriesSet::new(data.variables().to_vec(), series.collect::<Result<_, _>>()?)?)
+    let series =
+        data.series().iter().zip(values).map(|(series, values)| series.with_values(values));
+    Ok(data.with_series(series.collect())?)
 }
 
 /// Straight lines between the observed cells of one variable.

@@ -12,6 +12,7 @@ pub use idempotence::NotIdempotent;
 pub(super) use idempotence::StateProblem;
 
 use super::expression::{Expression, ExpressionError};
+use crate::SetPiece;
 
 /// One thing that is done to the process during a window of time.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,6 +164,43 @@ impl Interventions {
     ) -> Result<Self, ExpressionError> {
         let list = texts.iter().map(|text| parse::intervention(text, variables, read_time));
         Ok(Self { list: list.collect::<Result<_, _>>()?, names: variables.to_vec() })
+    }
+
+    /// Values that were set, as holds on the variables of these names.
+    pub fn of_pieces(pieces: &[SetPiece], variables: &[String]) -> Result<Self, ExpressionError> {
+        let text = |piece: &SetPiece| {
+            let SetPiece { value, slope, from, .. } = *piece;
+            if slope == 0.0 {
+                format!("{value}")
+            } else {
+                format!("{value} + {slope} * (t - {from})")
+            }
+        };
+        let hold = |piece: &SetPiece| {
+            Ok(Intervention {
+                text: format!("{} = {}", variables[piece.variable], text(piece)),
+                change: Change::Hold {
+                    variable: piece.variable,
+                    value: Expression::parse(&text(piece), variables)?,
+                },
+                window: Window { from: piece.from, to: piece.to },
+            })
+        };
+        let list = pieces.iter().map(hold).collect::<Result<_, _>>()?;
+        Ok(Self { list, names: variables.to_vec() })
+    }
+
+    /// These, then others: where both hold a variable, the later ones count.
+    #[must_use]
+    pub fn then(&self, later: &Self) -> Self {
+        let list = self.list.iter().chain(&later.list).cloned().collect();
+        let names = if self.names.is_empty() { &later.names } else { &self.names };
+        Self { list, names: names.clone() }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     /// The single interventions.

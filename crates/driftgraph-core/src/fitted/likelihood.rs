@@ -1,7 +1,7 @@
 //! How probable series are under a fitted model: the measure for data that the fit has not seen.
 
 use super::error::FittedError;
-use super::model::{FittedModel, ModelPart};
+use super::model::{FittedModel, ModelPart, PolynomialPart};
 use crate::numeric::real::{exp, ln};
 use crate::posterior::bridge::kalman::{FilterDynamics, predictive_log_likelihoods};
 use crate::posterior::bridge::layout::BridgeLayout;
@@ -22,12 +22,17 @@ impl FittedModel {
     /// One-step predictive log likelihood of every series with something to predict.
     ///
     /// A Kalman filter with the posterior means of effects, extended where the drift is not linear;
-    /// densities are averaged over the members of the ensemble. Only the bridge posterior has one.
+    /// densities are averaged over the members of the ensemble. Under equations, the density of each complete row given
+    /// the one before it, by Student's law and around the most probable path between them. The simulated posterior has none.
     pub fn log_likelihoods(&self, data: &SeriesSet) -> Result<Vec<SeriesLikelihood>, FittedError> {
         self.check_data(data)?;
-        let ModelPart::Bridge(part) = &self.part else { return Err(FittedError::NoLikelihood) };
+        let part = match &self.part {
+            ModelPart::Bridge(part) => part,
+            ModelPart::Polynomial(part) => return self.likelihoods_of_rows(part, data),
+            ModelPart::Simulated(_) => return Err(FittedError::NoLikelihood),
+        };
         let standardised = self.standardizer().apply(&self.prepared(data));
-        let layout = BridgeLayout::new(&standardised, self.step_size())?;
+        let layout = BridgeLayout::new(&standardised, self.step_size())?.without_pushes();
         let members = part.members.iter().map(|member| {
             let dynamics = FilterDynamics::new(&part.model, &member.parameters, part.time_unit);
             dynamics.map(|dynamics| predictive_log_likelihoods(&dynamics, &layout))
@@ -56,6 +61,45 @@ impl FittedModel {
         Ok(found)
     }
 
+    fn likelihoods_of_rows(
+        &self,
+        part: &PolynomialPart,
+        data: &SeriesSet,
+    ) -> Result<Vec<SeriesLikelihood>, FittedError> {
+        let scores = part.fit.predictive_scores(&self.prepared(data));
+        let found = data.series().iter().zip(scores).filter_map(|(series, score)| {
+            let (n_cells, log_units) = self.cells_of_complete_rows(series, &part.fit.varying);
+            let name = series.name().to_owned();
+            Some(SeriesLikelihood { name, log_likelihood: score? - log_units, n_cells })
+        });
+        let found: Vec<SeriesLikelihood> = found.collect();
+        if found.is_empty() {
+            let reason = "no series has two complete rows";
+            return Err(FittedError::NothingToHoldOut { reason });
+        }
+        Ok(found)
+    }
+
+    /// As [`Self::predicted_cells`], for rows in which none of some variables is missing, and for these alone.
+    fn cells_of_complete_rows(&self, series: &ObservedSeries, variables: &[usize]) -> (usize, f64) {
+        let rows = (0..series.n_observations()).map(|row| series.row(row));
+        let complete = rows.filter(|row| variables.iter().all(|&idx| !row[idx].is_nan())).skip(1);
+        let (mut n_cells, mut log_units) = (0, 0.0);
+        for row in complete {
+            for &variable in variables {
+                n_cells += 1;
+                log_units += self.log_unit(variable, row[variable]);
+            }
+        }
+        (n_cells, log_units)
+    }
+
+    /// The log of a cell's unit, see [`Self::predicted_cells`].
+    fn log_unit(&self, variable: usize, value: f64) -> f64 {
+        let of_log = self.transform().is_some_and(|transform| transform.is_log(variable));
+        ln(self.standardizer().scales()[variable]) + if of_log { ln(value) } else { 0.0 }
+    }
+
     /// Number of observed cells after a series' first row with one, and the log of their scales: what a density loses
     /// on its way from the model's units to the user's.
     fn predicted_cells(&self, series: &ObservedSeries) -> (usize, f64) {
@@ -63,13 +107,9 @@ impl FittedModel {
         let observed = rows.filter(|row| row.iter().any(|value| !value.is_nan())).skip(1);
         let (mut n_cells, mut log_units) = (0, 0.0);
         for row in observed {
-            let cells = row.iter().zip(self.standardizer().scales()).enumerate();
-            for (variable, (value, scale)) in cells.filter(|(_, (value, _))| !value.is_nan()) {
+            for (variable, &value) in row.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
                 n_cells += 1;
-                log_units += ln(*scale);
-                if self.transform().is_some_and(|transform| transform.is_log(variable)) {
-                    log_units += ln(*value);
-                }
+                log_units += self.log_unit(variable, value);
             }
         }
         (n_cells, log_units)

@@ -2,13 +2,18 @@
 
 mod bridge;
 mod linear;
+mod polynomial;
 mod simulated;
 
 pub use bridge::{BridgeDescription, SeriesPlace};
 pub use linear::{KnownPath, LinearProcess};
+pub use polynomial::PolynomialDescription;
 
 pub(crate) use bridge::{BridgeMember, BridgePart};
+pub(crate) use polynomial::PolynomialPart;
 pub(crate) use simulated::SimulatedPart;
+
+pub(super) use polynomial::measurement_deviations;
 
 use super::arrays::{ArraySource, NamedArray};
 use super::error::{FittedError, ModelError};
@@ -31,6 +36,7 @@ pub struct FittedModel {
 #[derive(Debug, Clone)]
 pub(crate) enum ModelPart {
     Bridge(Box<BridgePart>),
+    Polynomial(Box<PolynomialPart>),
     Simulated(Box<SimulatedPart>),
 }
 
@@ -40,6 +46,8 @@ pub(crate) enum ModelPart {
 pub enum ModelDescription {
     /// The bridge posterior.
     Bridge(Box<BridgeDescription>),
+    /// Equations.
+    Polynomial(Box<PolynomialDescription>),
     /// The simulated posterior of the paper.
     Simulated(Box<FitSummary>),
 }
@@ -49,6 +57,7 @@ impl ModelDescription {
     pub fn variables(&self) -> &[String] {
         match self {
             Self::Bridge(description) => &description.variables,
+            Self::Polynomial(description) => &description.variables,
             Self::Simulated(summary) => &summary.variables,
         }
     }
@@ -104,6 +113,14 @@ impl FittedModel {
                 let part = ModelPart::Bridge(Box::new(BridgePart::read(*description, arrays)?));
                 Self { variables, standardizer, transform: None, part }
             }
+            ModelDescription::Polynomial(description) => {
+                let (variables, standardizer) =
+                    (description.variables.clone(), description.standardizer.clone());
+                check_names_and_scaling(&variables, &standardizer)?;
+                let part = PolynomialPart::read(*description, arrays)?;
+                let part = ModelPart::Polynomial(Box::new(part));
+                Self { variables, standardizer, transform: None, part }
+            }
             ModelDescription::Simulated(summary) => {
                 check_names_and_scaling(&summary.variables, &summary.standardizer)?;
                 let part = SimulatedPart::read(*summary, arrays)?;
@@ -144,6 +161,9 @@ impl FittedModel {
     pub fn description(&self) -> ModelDescription {
         match &self.part {
             ModelPart::Bridge(part) => ModelDescription::Bridge(Box::new(part.describe(self))),
+            ModelPart::Polynomial(part) => {
+                ModelDescription::Polynomial(Box::new(part.describe(self)))
+            }
             ModelPart::Simulated(part) => ModelDescription::Simulated(Box::new(part.fit.summary())),
         }
     }
@@ -152,6 +172,7 @@ impl FittedModel {
     pub fn arrays(&self) -> Vec<NamedArray> {
         match &self.part {
             ModelPart::Bridge(part) => part.arrays(),
+            ModelPart::Polynomial(part) => part.arrays(),
             ModelPart::Simulated(part) => part.arrays(),
         }
     }
@@ -184,7 +205,7 @@ impl FittedModel {
     pub fn n_members(&self) -> usize {
         match &self.part {
             ModelPart::Bridge(part) => part.members.len(),
-            ModelPart::Simulated(_) => 1,
+            ModelPart::Polynomial(_) | ModelPart::Simulated(_) => 1,
         }
     }
 
@@ -192,6 +213,7 @@ impl FittedModel {
     pub fn step_size(&self) -> f64 {
         match &self.part {
             ModelPart::Bridge(part) => part.step_size,
+            ModelPart::Polynomial(part) => part.step_size(),
             ModelPart::Simulated(part) => {
                 part.fit.settings().step_size / part.fit.time_scaling().scale
             }
@@ -202,17 +224,9 @@ impl FittedModel {
     ///
     /// A hundred solver steps where the model does not know its series.
     pub fn usual_span(&self) -> f64 {
-        let spans = match &self.part {
-            ModelPart::Bridge(part) => {
-                let span = |place: &SeriesPlace| {
-                    let last = place.first_point + place.n_points - 1;
-                    part.times[last] - part.times[place.first_point]
-                };
-                part.series.iter().map(span).filter(|span| *span > 0.0).collect()
-            }
-            ModelPart::Simulated(_) => Vec::new(),
-        };
-        let mut spans: Vec<f64> = spans;
+        let times = self.series_times();
+        let spans = times.iter().map(|own| own[own.len() - 1] - own[0]);
+        let mut spans: Vec<f64> = spans.filter(|span| *span > 0.0).collect();
         spans.sort_by(f64::total_cmp);
         spans.get(spans.len() / 2).copied().unwrap_or(100.0 * self.step_size())
     }
@@ -231,13 +245,21 @@ impl FittedModel {
     /// The earliest time of the series of the fit, in the model or in the data; 0 where neither knows it.
     pub fn first_time_in(&self, data: Option<&SeriesSet>) -> f64 {
         let data = data.map_or(&[][..], SeriesSet::series).iter().map(|series| series.times()[0]);
-        let own: Vec<f64> = match &self.part {
-            ModelPart::Bridge(part) => {
-                part.series.iter().map(|place| part.times[place.first_point]).collect()
-            }
-            ModelPart::Simulated(_) => Vec::new(),
+        let own = self.series_times();
+        data.chain(own.iter().map(|own| own[0])).reduce(f64::min).unwrap_or(0.0)
+    }
+
+    /// Grid times of the series of the fit, where the model knows them.
+    fn series_times(&self) -> Vec<&[f64]> {
+        let (places, times) = match &self.part {
+            ModelPart::Bridge(part) => (&part.series, &part.times),
+            ModelPart::Polynomial(part) => (&part.series, &part.times),
+            ModelPart::Simulated(_) => return Vec::new(),
         };
-        data.chain(own).reduce(f64::min).unwrap_or(0.0)
+        places
+            .iter()
+            .map(|place| &times[place.first_point..place.first_point + place.n_points])
+            .collect()
     }
 
     /// Mean log-odds over members.
@@ -251,6 +273,9 @@ impl FittedModel {
                     )
                 }),
             },
+            ModelPart::Polynomial(part) => {
+                EdgeLogOdds { lagged: part.edges.log_odds.clone(), instant: None }
+            }
             ModelPart::Simulated(part) => {
                 EdgeLogOdds { lagged: part.fit.edge_scores().matrix().to_vec(), instant: None }
             }
@@ -259,7 +284,13 @@ impl FittedModel {
 
     /// The same from the probabilities that are believed, averaged over members: what kinds and parts of edges go by.
     pub(crate) fn believed_log_odds(&self) -> EdgeLogOdds {
-        let ModelPart::Bridge(part) = &self.part else { return self.log_odds() };
+        let part = match &self.part {
+            ModelPart::Bridge(part) => part,
+            ModelPart::Polynomial(part) => {
+                return EdgeLogOdds { lagged: part.edges.believed.clone(), instant: None };
+            }
+            ModelPart::Simulated(_) => return self.log_odds(),
+        };
         let logits = |all: Vec<Vec<f64>>| -> Vec<f64> {
             let mean = mean(all.iter().map(|one| &one[..]));
             mean.iter().map(|p| ln(p / (1.0 - p))).collect()

@@ -8,6 +8,7 @@ use super::model::{FittedModel, ModelPart};
 use crate::SeriesSet;
 use crate::train::bridge::BridgeSettings;
 use crate::train::fit::fit;
+use crate::train::polynomial::{PolynomialTask, fit_polynomial};
 use crate::train::progress::Step;
 use crate::train::select::{Task, fit_ensemble};
 
@@ -34,6 +35,12 @@ impl FittedModel {
                 let ensemble = fit_ensemble(task, &settings, part.members.len(), &follow)?;
                 let divergence = ensemble.divergence();
                 (Self::from_ensemble(&ensemble, &part.knowledge, data), divergence)
+            }
+            ModelPart::Polynomial(part) => {
+                let (knowledge, settings) = (&part.knowledge, &part.settings);
+                let task = PolynomialTask { data, knowledge, settings };
+                let fit = fit_polynomial(task, &|| true)?;
+                (Self::from_polynomial(fit, *settings, knowledge, data)?, None)
             }
             ModelPart::Simulated(part) => {
                 let settings = part.fit.settings().clone().check().map_err(|error| {

@@ -50,6 +50,8 @@ pub struct SimulateSettings {
     pub scheme: Scheme,
     /// Decides everything random.
     pub seed: u64,
+    /// What is set in any case: inputs and what was done to the series that paths start in.
+    pub given: Interventions,
 }
 
 impl SimulateSettings {
@@ -63,6 +65,7 @@ impl SimulateSettings {
             graph: GraphChoice::Sampled,
             scheme: Scheme::default(),
             seed: 0,
+            given: Interventions::default(),
         }
     }
 }
@@ -151,7 +154,13 @@ impl FittedModel {
         settings.check()?;
         let start = self.start_law(settings, data)?;
         let step_size = settings.step_size.unwrap_or_else(|| self.step_size());
-        let bounds = interventions.map_or(Vec::new(), |(all, _)| all.bounds());
+        let given = &settings.given;
+        let everything = interventions.map_or_else(|| given.clone(), |(all, _)| given.then(all));
+        let in_force = match interventions {
+            Some((_, true)) => &everything,
+            _ => given,
+        };
+        let bounds = everything.bounds();
         let schedule = Schedule::new(&settings.times, &bounds, step_size)?;
         let engine = Engine {
             model: self,
@@ -162,7 +171,7 @@ impl FittedModel {
             n_paths: settings.n_paths,
             seed: settings.seed,
             first_stream: 0,
-            interventions: interventions.filter(|(_, active)| *active).map(|(all, _)| all),
+            interventions: Some(in_force).filter(|all| !all.is_empty()),
             progress,
         };
         let mut states = engine.run()?;

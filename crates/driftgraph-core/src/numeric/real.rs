@@ -88,56 +88,74 @@ pub trait Real:
     }
 }
 
+/// The value of a polynomial, the coefficient of its highest power first, after Horner.
+///
+/// Written out, because a loop over the coefficients would keep the loops around it from being vectorised.
+macro_rules! polynomial {
+    ($x:expr; $first:expr $(, $next:expr)*) => {{
+        let mut sum = $first;
+        $(sum = sum * $x + $next;)*
+        sum
+    }};
+}
+
+/// What every processor does by itself, for one of the two precisions.
+macro_rules! hardware_operations {
+    ($float:ident) => {
+        const ZERO: Self = 0.0;
+        const ONE: Self = 1.0;
+
+        #[inline(always)]
+        fn from_f64(value: f64) -> Self {
+            value as $float
+        }
+
+        #[inline(always)]
+        fn to_f64(self) -> f64 {
+            f64::from(self)
+        }
+
+        #[inline(always)]
+        fn abs(self) -> Self {
+            $float::abs(self)
+        }
+
+        #[inline(always)]
+        fn sqrt(self) -> Self {
+            $float::sqrt(self)
+        }
+
+        #[inline(always)]
+        fn is_nan(self) -> bool {
+            $float::is_nan(self)
+        }
+    };
+}
+
+/// ln 2 in two parts; the high one has so few bits that its multiples are exact.
+const LN2_HIGH: f64 = 0.693_147_180_369_123_8;
+const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+
 impl Real for f64 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-
-    #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        value
-    }
-
-    #[inline(always)]
-    fn to_f64(self) -> f64 {
-        self
-    }
-
-    #[inline(always)]
-    fn abs(self) -> Self {
-        f64::abs(self)
-    }
-
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        f64::sqrt(self)
-    }
+    hardware_operations!(f64);
 
     /// As for `f32`, with more terms.
     #[inline(always)]
     fn exp(self) -> Self {
         // Adding 1.5 * 2^52 rounds to a whole number in the last bits of the mantissa.
         const ROUND: f64 = 6_755_399_441_055_744.0;
-        // The high part has so few bits that its multiples are exact.
-        const LN2_HIGH: f64 = 0.693_147_180_369_123_8;
-        const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
         let bounded = if self > 709.0 { 709.0 } else { self };
         let bounded = if bounded < -708.0 { -708.0 } else { bounded };
         let shifted = bounded * std::f64::consts::LOG2_E + ROUND;
         let whole = shifted - ROUND;
         let rest = bounded - whole * LN2_HIGH - whole * LN2_LOW;
         // The Taylor polynomial, within rounding for |rest| <= ln(2) / 2.
-        let mut sum = 1.0 / 6_227_020_800.0;
-        sum = sum * rest + 1.0 / 479_001_600.0;
-        sum = sum * rest + 1.0 / 39_916_800.0;
-        sum = sum * rest + 1.0 / 3_628_800.0;
-        sum = sum * rest + 1.0 / 362_880.0;
-        sum = sum * rest + 1.0 / 40_320.0;
-        sum = sum * rest + 1.0 / 5040.0;
-        sum = sum * rest + 1.0 / 720.0;
-        sum = sum * rest + 1.0 / 120.0;
-        sum = sum * rest + 1.0 / 24.0;
-        sum = sum * rest + 1.0 / 6.0;
-        sum = sum * rest + 0.5;
+        let sum = polynomial!(
+            rest;
+            1.0 / 6_227_020_800.0, 1.0 / 479_001_600.0, 1.0 / 39_916_800.0, 1.0 / 3_628_800.0,
+            1.0 / 362_880.0, 1.0 / 40_320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0,
+            1.0 / 6.0, 0.5
+        );
         let value = (sum * rest * rest + rest) + 1.0;
         let power = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
         let result = if self > 709.0 { f64::INFINITY } else { value * power };
@@ -149,29 +167,13 @@ impl Real for f64 {
     fn ln_1p_unit(self) -> Self {
         let ratio = self / (2.0 + self);
         let square = ratio * ratio;
-        let mut sum = 1.0 / 33.0;
-        sum = sum * square + 1.0 / 31.0;
-        sum = sum * square + 1.0 / 29.0;
-        sum = sum * square + 1.0 / 27.0;
-        sum = sum * square + 1.0 / 25.0;
-        sum = sum * square + 1.0 / 23.0;
-        sum = sum * square + 1.0 / 21.0;
-        sum = sum * square + 1.0 / 19.0;
-        sum = sum * square + 1.0 / 17.0;
-        sum = sum * square + 1.0 / 15.0;
-        sum = sum * square + 1.0 / 13.0;
-        sum = sum * square + 1.0 / 11.0;
-        sum = sum * square + 1.0 / 9.0;
-        sum = sum * square + 1.0 / 7.0;
-        sum = sum * square + 1.0 / 5.0;
-        sum = sum * square + 1.0 / 3.0;
-        sum = sum * square + 1.0;
+        let sum = polynomial!(
+            square;
+            1.0 / 33.0, 1.0 / 31.0, 1.0 / 29.0, 1.0 / 27.0, 1.0 / 25.0, 1.0 / 23.0, 1.0 / 21.0,
+            1.0 / 19.0, 1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0,
+            1.0 / 5.0, 1.0 / 3.0, 1.0
+        );
         2.0 * ratio * sum
-    }
-
-    #[inline(always)]
-    fn is_nan(self) -> bool {
-        f64::is_nan(self)
     }
 
     /// To a relative rounding error.
@@ -181,28 +183,7 @@ impl Real for f64 {
 }
 
 impl Real for f32 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-
-    #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        value as f32
-    }
-
-    #[inline(always)]
-    fn to_f64(self) -> f64 {
-        f64::from(self)
-    }
-
-    #[inline(always)]
-    fn abs(self) -> Self {
-        f32::abs(self)
-    }
-
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        f32::sqrt(self)
-    }
+    hardware_operations!(f32);
 
     /// 2^n times a polynomial of the remainder; no branch and no library call, so it vectorises.
     ///
@@ -220,12 +201,10 @@ impl Real for f32 {
         let whole = shifted - ROUND;
         let rest = bounded - whole * LN2_HIGH - whole * LN2_LOW;
         // The Taylor polynomial, within rounding for |rest| <= ln(2) / 2.
-        let mut sum = 1.0 / 5040.0;
-        sum = sum * rest + 1.0 / 720.0;
-        sum = sum * rest + 1.0 / 120.0;
-        sum = sum * rest + 1.0 / 24.0;
-        sum = sum * rest + 1.0 / 6.0;
-        sum = sum * rest + 0.5;
+        let sum = polynomial!(
+            rest;
+            1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5
+        );
         let value = (sum * rest * rest + rest) + 1.0;
         let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
         let result = if self > 88.0 { f32::INFINITY } else { value * power };
@@ -237,20 +216,11 @@ impl Real for f32 {
     fn ln_1p_unit(self) -> Self {
         let ratio = self / (2.0 + self);
         let square = ratio * ratio;
-        let mut sum = 1.0 / 15.0;
-        sum = sum * square + 1.0 / 13.0;
-        sum = sum * square + 1.0 / 11.0;
-        sum = sum * square + 1.0 / 9.0;
-        sum = sum * square + 1.0 / 7.0;
-        sum = sum * square + 1.0 / 5.0;
-        sum = sum * square + 1.0 / 3.0;
-        sum = sum * square + 1.0;
+        let sum = polynomial!(
+            square;
+            1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0
+        );
         2.0 * ratio * sum
-    }
-
-    #[inline(always)]
-    fn is_nan(self) -> bool {
-        f32::is_nan(self)
     }
 }
 
@@ -266,9 +236,6 @@ pub fn exp(x: f64) -> f64 {
 /// the series 2 s² (1/3 + s²/5 + ...); the first two terms hold nearly all digits.
 #[inline]
 pub fn ln(x: f64) -> f64 {
-    // The high part has so few bits that its multiples are exact.
-    const LN2_HIGH: f64 = 0.693_147_180_369_123_8;
-    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     if !(x > 0.0 && x < f64::INFINITY) {
         return if x == 0.0 {
             f64::NEG_INFINITY
@@ -287,17 +254,11 @@ pub fn ln(x: f64) -> f64 {
     let f = f64::from_bits(x.to_bits().wrapping_sub(shifted & (0xFFF << 52))) - 1.0;
     let ratio = f / (2.0 + f);
     let square = ratio * ratio;
-    let mut sum = 1.0 / 23.0;
-    sum = sum * square + 1.0 / 21.0;
-    sum = sum * square + 1.0 / 19.0;
-    sum = sum * square + 1.0 / 17.0;
-    sum = sum * square + 1.0 / 15.0;
-    sum = sum * square + 1.0 / 13.0;
-    sum = sum * square + 1.0 / 11.0;
-    sum = sum * square + 1.0 / 9.0;
-    sum = sum * square + 1.0 / 7.0;
-    sum = sum * square + 1.0 / 5.0;
-    sum = sum * square + 1.0 / 3.0;
+    let sum = polynomial!(
+        square;
+        1.0 / 23.0, 1.0 / 21.0, 1.0 / 19.0, 1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0,
+        1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0
+    );
     let half_square = 0.5 * f * f;
     let small = ratio * (half_square + 2.0 * square * sum) + power * LN2_LOW;
     power * LN2_HIGH - ((half_square - small) - f)

@@ -36,6 +36,9 @@ use super::smoother::{IncrementMoments, LocalLevel};
 /// Correlations start inside this range, where their gradient is alive.
 const CORRELATION_RANGE: (f64, f64) = (0.02, 0.98);
 
+/// Deviation of a value that was set, in place of none.
+const SET_DEVIATION: f64 = 1e-5;
+
 /// The posterior of all paths.
 #[derive(Debug, Clone)]
 pub struct BridgePosterior {
@@ -77,6 +80,11 @@ impl BridgePosterior {
                     values.log_deviations[row] = ln(smoothed.deviation.max(1e-6));
                     let (low, high) = CORRELATION_RANGE;
                     values.correlations[row] = libm::atanh(smoothed.correlation.clamp(low, high));
+                    if let Some(value) = layout.set_value(rows.first_point + point, variable) {
+                        values.means[at(rows.first_point)] = value;
+                        values.log_deviations[row] = ln(SET_DEVIATION);
+                        values.correlations[row] = 0.0;
+                    }
                 }
             }
         }

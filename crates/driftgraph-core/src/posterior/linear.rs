@@ -13,10 +13,13 @@
 
 pub mod adequacy;
 pub mod ascent;
+pub mod drifting;
 pub mod dynamics;
+pub mod effect_rows;
 pub mod gibbs;
 pub mod grid;
 pub mod joint;
 pub mod pools;
+pub mod regimes;
 pub mod single;
 pub mod sums;

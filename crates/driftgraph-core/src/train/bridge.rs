@@ -14,10 +14,11 @@ mod settings;
 mod state;
 mod trainer;
 
+pub use super::linear::LearnedPush;
 pub use crate::posterior::linear::adequacy::{Adequacy, Shares};
 pub use cycle::Cycle;
 pub use error::{BridgeError, SettingProblem};
-pub use fit::{BridgeFit, DrawnEffects, EdgeBeliefs, combined_scores};
+pub use fit::{BridgeFit, DrawnEffects, EdgeBeliefs, LevelResult, combined_scores};
 pub use noise_identifiability::NoiseMoments;
 pub use settings::{BRIDGE_SETTINGS, BridgeSettings, CheckedBridgeSettings, NoiseScale, Rates};
 pub use state::BridgeState;

@@ -4,7 +4,10 @@
 //! the state may be kept.
 
 mod bridge_values;
+pub mod drifting;
 mod edges;
+pub mod limited;
+pub mod regimes;
 
 use std::ops::ControlFlow;
 
@@ -12,19 +15,21 @@ use rayon::prelude::*;
 
 use super::bridge::{BridgeSettings, CheckedBridgeSettings};
 use super::progress::{Checkpoint, Part, Progress, Step, Training};
+use crate::graph::limited_prior::LimitedPrior;
 use crate::graph::prior::EdgePrior;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::SmootherStart;
 use crate::posterior::linear::adequacy::Adequacy;
-use crate::posterior::linear::ascent::{Ascent, AscentState, MAX_ROUNDS};
+use crate::posterior::linear::ascent::{Ascent, AscentState, CutNormal, MAX_ROUNDS, Moments};
 use crate::posterior::linear::dynamics::LinearDynamics;
+use crate::posterior::linear::effect_rows::EffectRows;
 use crate::posterior::linear::gibbs::{
     Chain, ChainRules, ChainState, ChainTotals, DensityRule, PathSource,
 };
 use crate::posterior::linear::grid::LinearGrid;
 use crate::posterior::linear::joint::SmoothedPaths;
 use crate::posterior::linear::pools::EdgePools;
-use crate::{CoreError, EdgeScores, SeriesSet};
+use crate::{Amount, CoreError, EdgeScores, SeriesSet};
 
 pub use edges::LinearEdges;
 
@@ -62,6 +67,15 @@ pub struct LinearTask {
     kept: Vec<usize>,
     /// Number of all variables.
     n_user: usize,
+}
+
+/// Series on their grids, with what may be an edge.
+struct LaidOut {
+    grid: LinearGrid,
+    pools: EdgePools,
+    kept: Vec<usize>,
+    n_user: usize,
+    learn_noise: bool,
 }
 
 /// Where a linear fit begins: the smoother's scales, and what is known of the noise.
@@ -144,24 +158,59 @@ impl LinearTask {
         };
         let order: Vec<usize> = grid.variables().iter().map(|&idx| kept[idx]).collect();
         let pools = EdgePools::new(chosen.density, &knowledge.reordered(&order));
+        let laid_out = LaidOut { grid, pools, kept, n_user, learn_noise };
+        Ok(Self::on_grid(laid_out, smoother, settings))
+    }
+
+    /// The same where few may drive others, with room for what may be an edge alone.
+    pub fn limited(
+        start: LinearStart<'_>,
+        knowledge: &LimitedPrior,
+        settings: &CheckedBridgeSettings,
+    ) -> Result<Self, CoreError> {
+        let LinearStart { data, step_size, smoother, learn_noise } = start;
+        let n_user = data.n_variables();
+        let kept: Vec<usize> = (0..n_user).filter(|&idx| knowledge.has_edges(idx)).collect();
+        let scales: Vec<f64> = kept.iter().map(|&idx| smoother.increment_scales[idx]).collect();
+        let grid = LinearGrid::new(&data.with_variables(&kept)?, step_size, &scales)?;
+        let order: Vec<usize> = grid.variables().iter().map(|&idx| kept[idx]).collect();
+        let [may_drive, may_be_driven] = knowledge.chosen(&order);
+        let grid = grid.with_rows(EffectRows::between(&may_drive, &may_be_driven));
+        let known = |source: usize, target: usize| knowledge.known(order[source], order[target]);
+        let pools = EdgePools::with_rows(settings.get().density, grid.rows(), known);
+        let laid_out = LaidOut { grid, pools, kept, n_user, learn_noise };
+        Ok(Self::on_grid(laid_out, smoother, settings))
+    }
+
+    fn on_grid(
+        laid_out: LaidOut,
+        smoother: &SmootherStart,
+        settings: &CheckedBridgeSettings,
+    ) -> Self {
+        let LaidOut { grid, pools, kept, n_user, learn_noise } = laid_out;
+        let chosen = settings.get();
         let d = grid.n_variables();
-        let of =
-            |value: &dyn Fn(usize) -> f64| order.iter().map(|&idx| value(idx)).collect::<Vec<_>>();
+        let of = |value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            grid.variables().iter().map(|&idx| value(kept[idx])).collect()
+        };
         let min_variance = chosen.min_scale * chosen.min_scale;
         let relative = |idx: usize| {
             let scale = smoother.increment_scales[idx];
             (smoother.levels[idx].process_variance / (scale * scale)).max(min_variance)
         };
         let start = LinearDynamics {
-            effects: vec![0.0; d * (d + 1)],
+            effects: vec![0.0; grid.rows().len()],
+            amounts: vec![0.0; grid.amounts().len()],
             variances: of(&relative),
             noise: of(&|idx| smoother.levels[idx].noise_variance.max(min_variance)),
             initial_means: vec![0.0; d],
             initial_variances: vec![1.0; d],
         };
         let (seed, max_steps) = (chosen.seed, chosen.max_steps);
-        let careful_pools = pools.with_law(DensityRule::careful_law(d));
-        Ok(Self { grid, pools, careful_pools, start, learn_noise, seed, max_steps, kept, n_user })
+        // What is usual is a number of sources for each target: of all others, or of those that may drive.
+        let n_sources = if grid.rows().is_all() { d - 1 } else { grid.rows().common().len() };
+        let careful_pools = pools.with_law(DensityRule::careful_law(n_sources + 1));
+        Self { grid, pools, careful_pools, start, learn_noise, seed, max_steps, kept, n_user }
     }
 
     /// The grids, with variables and series in their own order.
@@ -331,13 +380,18 @@ impl LinearTask {
         let usual = MAX_ROUNDS + usual_sweeps(self.grid.n_variables());
         let end = self.max_steps.unwrap_or(usual);
         let running = Running { task: self, state, key: &follower.key };
+        let expected_edges = if self.grid.rows().is_all() {
+            running.edge_probabilities().iter().sum()
+        } else {
+            edges::expected(self, state)
+        };
         follower.progress.step(&Step {
             part: follower.part,
             number: number - 1,
             end,
             terms: ElboTerms { log_likelihood: state.ascent.bound, ..ElboTerms::default() },
             rate: 1.0,
-            expected_edges: running.edge_probabilities().iter().sum(),
+            expected_edges,
             undone: None,
             extras: &[],
             training: &running,
@@ -391,6 +445,19 @@ pub struct LinearResult {
     pub edges: LinearEdges,
     /// What the innovations still contain, variables in the user's order.
     pub adequacy: Adequacy,
+    /// By how much variables were pushed.
+    pub pushes: Vec<LearnedPush>,
+}
+
+/// By how much a variable was pushed, in its own unit per time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LearnedPush {
+    /// What was done to which variable.
+    pub amount: Amount,
+    /// Mean of the push.
+    pub mean: f64,
+    /// Its deviation.
+    pub deviation: f64,
 }
 
 impl LinearFit<'_> {
@@ -404,7 +471,22 @@ impl LinearFit<'_> {
     /// Keeps what does not depend on the grids.
     pub fn into_result(self) -> LinearResult {
         let (edges, adequacy) = (self.edges(), self.user_adequacy());
-        LinearResult { state: self.state, edges, adequacy }
+        let pushes = self.pushes();
+        LinearResult { state: self.state, edges, adequacy, pushes }
+    }
+
+    /// By how much variables were pushed, standardised, per the user's unit of time.
+    fn pushes(&self) -> Vec<LearnedPush> {
+        let grid = &self.task.grid;
+        let laws = grid.amounts().iter().zip(&self.state.ascent.effects.amounts);
+        let push = |(amount, law): (&Amount, &CutNormal)| {
+            let unit = grid.scales()[amount.variable] / grid.layout().time_unit();
+            let Moments { mean, variance } = law.moments();
+            let variable = self.task.kept[grid.variables()[amount.variable]];
+            let amount = Amount { variable, ..*amount };
+            LearnedPush { amount, mean: unit * mean, deviation: unit * variance.sqrt() }
+        };
+        laws.map(push).collect()
     }
 
     /// Steps so far: rounds of the ascent and sweeps of the chains.

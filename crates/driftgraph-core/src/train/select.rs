@@ -5,19 +5,23 @@
 
 mod candidates;
 mod ensemble;
+mod equations;
 mod folds;
 mod held_out;
+mod levels;
 mod stability;
 mod training;
 
 use rayon::prelude::*;
 
 pub use ensemble::EnsembleFit;
+pub use equations::{EQUATIONS, bytes_of_equations, found_equations};
 pub use folds::{Folds, HeldOutUnit};
 pub use stability::{Stability, bootstrap_sample, stability};
 
 use super::bridge::{BridgeError, BridgeFit, BridgeSettings, NoiseScale, Shares, state_key};
 use super::linear::{Extent, Follower};
+use super::polynomial::PolynomialSettings;
 use super::progress::{Part, Progress};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
@@ -25,6 +29,7 @@ use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::default_step_size;
 use crate::posterior::bridge::structure::DriftParts;
 use candidates::Plan;
+use equations::Equations;
 use held_out::{evaluate, name_of, prediction_name};
 use training::{train, until_interrupted};
 
@@ -38,6 +43,8 @@ pub struct SelectSettings {
     pub try_instantaneous: bool,
     /// Whether a node function on top of the linear drift is tried.
     pub try_neural: bool,
+    /// Whether equations with products of variables are tried.
+    pub try_equations: bool,
     /// Parts into which the series are dealt; each is predicted once by a fit of the others.
     pub n_folds: usize,
     /// Standard errors by which a candidate must gain.
@@ -56,6 +63,7 @@ impl Default for SelectSettings {
             base: BridgeSettings::default(),
             try_instantaneous: true,
             try_neural: true,
+            try_equations: true,
             n_folds: 5,
             n_costly_folds: 2,
             min_standard_errors: 2.0,
@@ -84,9 +92,30 @@ pub struct CandidateReport {
     /// Units that it was not asked to predict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_asked: Vec<usize>,
+    /// Settings of equations, where the candidate has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equations: Option<PolynomialSettings>,
+    /// Log evidence of equations over that of linear terms of the same kind, in nats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<f64>,
 }
 
 impl CandidateReport {
+    /// A candidate that was not compared with any.
+    pub(super) fn plain(name: &str, settings: &BridgeSettings) -> Self {
+        Self {
+            name: name.to_owned(),
+            settings: settings.clone(),
+            log_likelihoods: Vec::new(),
+            gain: None,
+            converged: true,
+            stopped: false,
+            not_asked: Vec::new(),
+            equations: None,
+            evidence: None,
+        }
+    }
+
     /// Adds what the same candidate predicted of other units.
     fn add(&mut self, more: Self) {
         for (own, more) in self.log_likelihoods.iter_mut().zip(more.log_likelihoods) {
@@ -142,6 +171,10 @@ pub fn fit_ensemble(
     progress: &dyn Progress,
 ) -> Result<EnsembleFit, BridgeError> {
     let checked = settings.clone().check()?;
+    if settings.levels {
+        let (members, divergence) = levels::fit_members(task, settings, n_members, progress)?;
+        return Ok(EnsembleFit::new(members).with_divergence(divergence));
+    }
     // Without anything random all members would be the same.
     let n_members = if checked.is_deterministic(task.data)? { 1 } else { n_members.max(1) };
     let careful =
@@ -193,28 +226,34 @@ pub fn select(
 ) -> Result<Selection, BridgeError> {
     let base = settled(task.data, &settings.base)?;
     let Some(folds) = Folds::new(task.data, settings.n_folds, base.seed)? else {
-        let plain = CandidateReport {
-            name: name_of(&base),
-            settings: base,
-            log_likelihoods: Vec::new(),
-            gain: None,
-            converged: true,
-            stopped: false,
-            not_asked: Vec::new(),
-        };
-        let candidates = vec![plain];
+        let candidates = vec![CandidateReport::plain(&name_of(&base), &base)];
         return Ok(Selection { candidates, chosen: 0, unit: None, skipped: Vec::new() });
     };
-    let plan = Plan::new(settings, &base, left_by_linear(task, &base, progress)?);
+    let left = left_by_linear(task, &base, progress)?;
+    let equations = Equations::tried(task, settings, &base, left, progress);
+    let mut plan = Plan::new(settings, &base, left, equations.are_adequate());
+    plan.take_levels(task.data, settings, &base, left);
+    if task.data.has_interventions() {
+        plan.refuse_effects_within_steps();
+    }
     let (costly, cheap): (Vec<_>, Vec<_>) =
-        plan.additions.into_iter().partition(|addition| addition.is_costly);
+        plan.additions.iter().copied().partition(|addition| addition.is_costly);
     let mut tried = vec![base.clone()];
-    tried.extend(cheap.into_iter().filter_map(|addition| addition.to(&base)));
+    tried.extend(cheap.into_iter().filter_map(|addition| plan.settings_of(addition, &base)));
     let all = folds.n_folds();
     let mut candidates = evaluate(&folds, 0..all, task.knowledge, &tried, progress)?;
     let mut chosen = settings.compare(&mut candidates, 0);
+    if chosen == 0
+        && let Some(by_gradients) = plan.in_place_of_levels(&base)
+    {
+        candidates.extend(evaluate(&folds, 0..all, task.knowledge, &[by_gradients], progress)?);
+        chosen = settings.compare(&mut candidates, 0);
+    }
     for addition in costly {
-        let Some(added) = addition.to(&candidates[chosen].settings) else { continue };
+        let Some(added) = addition.to(&candidates[chosen].settings) else {
+            plan.skipped.push(candidates::NOT_WITH_LEVELS.to_owned());
+            continue;
+        };
         let tried = [added];
         candidates.extend(evaluate(&folds, 0..1, task.knowledge, &tried, progress)?);
         let other = chosen;
@@ -228,8 +267,9 @@ pub fn select(
             chosen = settings.compare(&mut candidates, other);
         }
     }
-    let (unit, skipped) = (Some(folds.unit()), plan.skipped);
-    Ok(Selection { candidates, chosen, unit, skipped })
+    let compared =
+        Selection { candidates, chosen, unit: Some(folds.unit()), skipped: plan.skipped };
+    settings.with_equations(compared, equations, &folds, task, progress)
 }
 
 /// What a linear process leaves unexplained, on the whole; `None` where that cannot be asked.
@@ -255,6 +295,11 @@ impl Selection {
         &self.candidates[self.chosen].settings
     }
 
+    /// The settings of the winner's equations, where it has any.
+    pub fn equations(&self) -> Option<&PolynomialSettings> {
+        self.candidates[self.chosen].equations.as_ref()
+    }
+
     /// Whether candidates were stopped before they could be compared.
     pub fn was_cut(&self) -> bool {
         self.candidates.iter().any(|candidate| candidate.stopped)
@@ -278,6 +323,7 @@ fn linear_only(settings: &BridgeSettings) -> BridgeSettings {
         drift: DriftParts::Linear,
         neural_diffusion: false,
         instantaneous: false,
+        levels: false,
         innovations: InnovationLaw::Gaussian,
         max_steps: None,
         ..settings.clone()
@@ -349,6 +395,8 @@ mod tests {
             converged: true,
             stopped: false,
             not_asked: Vec::new(),
+            equations: None,
+            evidence: None,
         }
     }
 

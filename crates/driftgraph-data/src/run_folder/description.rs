@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use driftgraph_core::{ObservedSeries, SeriesSet};
+use driftgraph_core::SeriesSet;
 
 use crate::fingerprint::fingerprint;
 use crate::load::{Loaded, load};
@@ -46,7 +46,10 @@ impl DataDescription {
             .filter(|names| named_after_files(loaded) && *names != source::names_of_files(&files));
         Self {
             files,
-            options: options.clone(),
+            options: ReadOptions {
+                interventions: options.interventions.as_ref().map(absolute),
+                ..options.clone()
+            },
             fingerprint: fingerprint(data),
             series_names,
             series: data.n_series(),
@@ -69,7 +72,14 @@ impl DataDescription {
         });
         let files = if files.is_empty() { remembered.collect() } else { files.to_vec() };
         let folder = folder.to_owned();
-        let loaded = match load(&files, &self.options) {
+        let mut options = self.options.clone();
+        if let Some(table) = &mut options.interventions {
+            let inside = table.file_name().map(|name| folder.join(name));
+            if let Some(inside) = inside.filter(|inside| !table.exists() && inside.exists()) {
+                *table = inside;
+            }
+        }
+        let loaded = match load(&files, &options) {
             Ok(loaded) => loaded,
             Err(source) => return Err(RunError::Data { folder, source }),
         };
@@ -103,9 +113,6 @@ fn named_after_files(loaded: &Loaded) -> bool {
 
 /// The same series under other names; `None` if two of these are equal.
 fn renamed(data: &SeriesSet, names: &[String]) -> Option<SeriesSet> {
-    let series = data.series().iter().zip(names).map(|(series, name)| {
-        let (times, values) = (series.times().to_vec(), series.values().to_vec());
-        ObservedSeries::new(name, series.n_variables(), times, values).ok()
-    });
-    SeriesSet::new(data.variables().to_vec(), series.collect::<Option<_>>()?).ok()
+    let series = data.series().iter().zip(names).map(|(series, name)| series.renamed(name));
+    data.with_series(series.collect()).ok()
 }

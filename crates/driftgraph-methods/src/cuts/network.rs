@@ -10,7 +10,8 @@ const SLOPE: f64 = 0.05;
 #[derive(Debug, Clone)]
 pub(super) struct Network {
     layers: Vec<Linear>,
-    n_parameters: usize,
+    /// Of one target.
+    pub(super) n_parameters: usize,
 }
 
 /// Inputs and targets of some samples.

@@ -91,14 +91,6 @@ impl<'a, R: Real> Trainer<'a, R> {
 }
 
 impl Trainer<'_, f32> {
-    /// Goes on where an earlier run was stopped.
-    pub(super) fn find(&mut self, progress: &dyn Progress) {
-        let kept = progress.find(&Part::WHOLE.to_string(), &Training::state(self).depends_on);
-        if let Some(state) = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
-            self.state = state;
-        }
-    }
-
     /// Takes all steps that are left, unless it is stopped.
     pub(super) fn run(&mut self, progress: &dyn Progress) -> Result<(), MethodError> {
         while self.state.n_steps < self.settings.steps {

@@ -48,14 +48,6 @@ impl Trainer {
         Self { network, table, settings: *settings, state }
     }
 
-    /// Goes on where an earlier run was stopped.
-    pub(super) fn find(&mut self, progress: &dyn Progress) {
-        let kept = progress.find(&Part::WHOLE.to_string(), &Training::state(self).depends_on);
-        if let Some(state) = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
-            self.state = state;
-        }
-    }
-
     pub(super) fn n_steps(&self) -> u64 {
         self.state.n_steps
     }

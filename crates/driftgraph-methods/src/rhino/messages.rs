@@ -91,6 +91,14 @@ impl MessagePassing {
         self.n_times * self.n_variables
     }
 
+    /// Numbers that a pass keeps for each window, those on its way back among them.
+    pub(super) fn floats_per_window(&self) -> usize {
+        let (message, out) = (self.before.n_out(), self.after.n_out());
+        // Messages and what arrives with their adjoints; outputs in double precision too, and their adjoints.
+        self.n_senders() * (self.before.floats_per_row() + 2 * message)
+            + self.n_variables * (self.after.floats_per_row() + 2 * message + 6 * out)
+    }
+
     /// Embeddings of nodes, counted over times and variables.
     fn embeddings_of<'a, R>(&self, parameters: &'a [R], nodes: std::ops::Range<usize>) -> &'a [R] {
         let q = self.embeddings.cols;

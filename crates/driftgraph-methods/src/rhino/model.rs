@@ -100,6 +100,11 @@ impl Model {
         )
     }
 
+    /// Numbers in single precision that a pass keeps for each window.
+    pub(super) fn floats_per_window(&self) -> usize {
+        self.mean.floats_per_window() + self.noise.floats_per_window()
+    }
+
     /// Gates of the mean, `[time, cause, effect]`, the oldest time first: edges times weights.
     fn mean_gates(&self, parameters: &[f64], edges: &[f64]) -> Vec<f64> {
         let weights = self.weights.of(parameters);

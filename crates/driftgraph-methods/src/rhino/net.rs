@@ -88,6 +88,13 @@ impl Net {
         self.last.n_out()
     }
 
+    /// Numbers that a pass keeps for each row: what goes into the first units and comes out of them, each layer with its
+    /// standardised and scaled input, and two adjoints.
+    pub(super) fn floats_per_row(&self) -> usize {
+        let layers = self.hidden.iter().map(|layer| 2 * layer.linear.n_in() + layer.linear.n_out());
+        4 * self.first.n_out() + layers.sum::<usize>() + 2 * self.last.n_in()
+    }
+
     /// Outputs `[row, out]` of what the first layer gives, `[row, unit]`.
     pub(super) fn forward<R: Real>(
         &self,

@@ -82,6 +82,14 @@ impl Noise {
         Self::Flow(Box::new(Flow { lags: shape.lags, order, past, scale, inner, outer }))
     }
 
+    /// Numbers that a pass keeps for each window.
+    pub(super) fn floats_per_window(&self) -> usize {
+        match self {
+            Self::Normal { .. } => 0,
+            Self::Flow(flow) => flow.past.floats_per_window(),
+        }
+    }
+
     /// Densities of errors `[window, variable]`, and all gradients of minus their mean.
     pub(super) fn pass<R: Real>(
         &self,

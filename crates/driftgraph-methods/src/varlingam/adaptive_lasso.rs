@@ -27,6 +27,8 @@ pub(super) struct Columns {
 pub(super) struct AdaptiveLasso {
     /// Of each predictor, in units of the data.
     pub(super) coefficients: Vec<f64>,
+    /// Their standard errors, given which they are; infinite where there are too few rows, 0 for coefficients of 0.
+    pub(super) deviations: Vec<f64>,
     /// The choice, compared with the reference.
     #[cfg(test)]
     pub(super) chosen: Chosen,
@@ -97,6 +99,7 @@ impl Columns {
             .collect();
         let coefficients = self.refitted(predictors, &selected, target)?;
         Ok(AdaptiveLasso {
+            deviations: self.standard_errors(predictors, &selected, target, &coefficients)?,
             coefficients,
             #[cfg(test)]
             chosen,
@@ -123,6 +126,39 @@ impl Columns {
             }
         }
         Ok(coefficients)
+    }
+
+    /// Standard errors of least squares of the selected predictors, in units of the data; 0 for the others.
+    fn standard_errors(
+        &self,
+        predictors: &[usize],
+        selected: &[usize],
+        target: usize,
+        coefficients: &[f64],
+    ) -> Result<Vec<f64>, MethodError> {
+        let explained: f64 = (selected.iter())
+            .map(|&idx| {
+                let ratio = self.deviations[predictors[idx]] / self.deviations[target];
+                coefficients[idx] * ratio * self.correlations[(predictors[idx], target)]
+            })
+            .sum();
+        let freedom = self.n_rows as f64 - selected.len() as f64 - 1.0;
+        let left = (1.0 - explained).max(0.0) / freedom;
+        let columns: Vec<usize> = selected.iter().map(|&idx| predictors[idx]).collect();
+        let size = columns.len();
+        let gram = Mat::from_fn(size, size, |i, j| self.correlations[(columns[i], columns[j])]);
+        let inverse = Eigen::new(gram.as_ref())?
+            .with_values(|value| if value > DEPENDENT { 1.0 / value } else { 0.0 });
+        let mut errors = vec![0.0; predictors.len()];
+        for (place, &idx) in selected.iter().enumerate() {
+            let ratio = self.deviations[target] / self.deviations[predictors[idx]];
+            errors[idx] = match coefficients[idx] {
+                0.0 => 0.0,
+                _ if freedom > 0.0 => ratio * (left * inverse[(place, place)]).sqrt(),
+                _ => f64::INFINITY,
+            };
+        }
+        Ok(errors)
     }
 
     /// Least squares with intercept among standard columns; the shortest solution where there are many.

@@ -64,13 +64,13 @@ fn all_runs_equal_those_of_the_reference() {
             let order: Vec<usize> =
                 numbers(&run["causal_order"]).iter().map(|&idx| idx as usize).collect();
             assert_eq!((&plain.order, &pruned.order), (&order, &order), "{what}");
-            assert_matrix(&plain.effects[0], &run["B0_from_residuals"], &what);
+            assert_matrix(&plain.effects.by_lag[0], &run["B0_from_residuals"], &what);
             for (fitted, name) in [(&plain, "B_unpruned"), (&pruned, "B_pruned")] {
                 let wanted = run[name].as_array().unwrap();
-                assert_eq!(fitted.effects.len(), wanted.len(), "{what}");
+                assert_eq!(fitted.effects.by_lag.len(), wanted.len(), "{what}");
                 for (lag, wanted) in wanted.iter().enumerate() {
                     assert_matrix(
-                        &fitted.effects[lag],
+                        &fitted.effects.by_lag[lag],
                         wanted,
                         &format!("{what}, {name}, lag {lag}"),
                     );

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{STYLES, page_head, plain_table, section, share};
+use super::{STYLES, page_head, plain_table, section, share, with_names};
 use crate::edges::LearnedEdges;
 use crate::svg::element::Element;
 use crate::svg::graph::{EdgeSelection, GraphOptions, graph_svg};
@@ -63,7 +63,8 @@ fn runs_section(view: &AgreementView) -> Element {
         let mut list = Element::new("ul");
         for run in &view.runs {
             for remark in &run.remarks {
-                list = list.with(Element::new("li").text(&format!("{}: {remark}", run.name)));
+                let name = Element::new("li").text(&format!("{}: ", run.name));
+                list = list.with(with_names(name, remark));
             }
         }
         place = place.with(Element::new("h3").text("Remarks")).with(list);

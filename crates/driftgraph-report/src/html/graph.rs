@@ -2,21 +2,25 @@
 
 use driftgraph_text::count;
 
-use super::{section, short, value_text};
+use super::{plain_table, section, short, value_text};
 use crate::prose::probability;
 use crate::svg::element::Element;
 use crate::svg::graph::layout::node_positions;
 use crate::svg::graph::{
-    DrawnEdge, SAMPLE_WIDTH, STANDINGS, Standing, draw, line_sample, sign_class, sign_samples,
+    DrawnEdge, INPUT_MEANING, SAMPLE_WIDTH, STANDINGS, Standing, draw, input_sample, line_sample,
+    sign_class, sign_samples,
 };
 use crate::svg::legend::SAMPLE;
-use crate::view::{EdgeView, GraphView, LinkKind, ReportView};
+use crate::view::{EdgeView, EquationView, GraphView, LinkKind, ReportView};
 
 /// Rows of the table that are open at first, and in all.
 const SHOWN_ROWS: usize = 10;
 const MOST_ROWS: usize = 100;
 /// Above this number of variables the matrix is easier to read than the graph.
 const EASY: usize = 60;
+
+/// Shares of false edges that can be chosen instead of a threshold.
+const RATES: [f64; 6] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5];
 
 /// The section with graph and table.
 pub(super) fn graph_section(view: &ReportView) -> Element {
@@ -37,7 +41,7 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
     let mut stage = Element::new("div").set("class", "stage");
     let frame = Element::new("div").set("class", "graph-frame").set("tabindex", "0");
     let frame = frame.set("role", "group").set("aria-label", "graph, scrollable");
-    let picture = graph_element(&graph.variables, &graph.positions, &drawn);
+    let picture = graph_element(&graph.variables, &graph.positions, &drawn, &graph.inputs);
     stage.push(frame.with(picture.set("id", "graph-svg")));
     let panel = Element::new("div").set("id", "node-panel").set("class", "panel scripted");
     stage.push(
@@ -48,7 +52,42 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
     out.push(stage);
     out.push(legend(graph, truth.is_some()));
     out.push(table(graph));
+    if !view.equations.is_empty() {
+        out.push(equations(&view.equations));
+    }
     out
+}
+
+/// The drift of every variable, with its terms folded below.
+fn equations(equations: &[EquationView]) -> Element {
+    let lead = "The rate of change of every variable, per unit of time and in the units of the data. Coefficients are those \
+                that remain if all terms that are not listed are zero.";
+    let lines =
+        equations.iter().map(|one| Element::new("li").with(Element::new("code").text(&one.text)));
+    let rows = equations.iter().flat_map(|one| {
+        let target = one.text.split("/dt").next().unwrap_or_default().trim_start_matches('d');
+        one.terms.iter().map(move |term| {
+            let product = if term.text.is_empty() { "1" } else { &term.text };
+            vec![
+                format!("{target}: {product}"),
+                short(term.coefficient),
+                term.interval.map_or_else(
+                    || "-".to_owned(),
+                    |[low, high]| format!("{} to {}", short(low), short(high)),
+                ),
+                format!("{:.3}", term.probability),
+            ]
+        })
+    });
+    let header = ["term", "coefficient", "90 % interval", "probability"];
+    let terms = plain_table("terms", &header, rows.collect());
+    let summary = Element::new("summary").text("All terms with their intervals");
+    Element::new("div")
+        .set("id", "equations")
+        .with(Element::new("h3").text("Equations"))
+        .with(Element::new("p").text(lead))
+        .with(Element::new("ul").set("class", "equations").with_all(lines))
+        .with(Element::new("details").with(summary).with(terms))
 }
 
 /// What an arrow means, and which ones there are.
@@ -79,6 +118,7 @@ fn lead(view: &ReportView) -> String {
 }
 
 fn controls(graph: &GraphView) -> Element {
+    let has_probabilities = graph.score.is_none();
     let threshold = Element::new("input")
         .set("type", "range")
         .set("id", "threshold")
@@ -87,6 +127,12 @@ fn controls(graph: &GraphView) -> Element {
         .set("step", "0.01")
         .at("value", graph.selection.threshold);
     let shown = Element::new("output").set("id", "threshold-shown").set("for", "threshold");
+    let rates = RATES.map(|rate| {
+        let option = Element::new("option").at("value", rate);
+        option.text(&format!("{} %", short(100.0 * rate)))
+    });
+    let none = Element::new("option").set("value", "").text("any number");
+    let rate = Element::new("select").set("id", "fdr").with(none).with_all(rates);
     let most = Element::new("input")
         .set("type", "number")
         .set("id", "most")
@@ -110,6 +156,7 @@ fn controls(graph: &GraphView) -> Element {
                 .with(threshold)
                 .with(shown.text(&value_text(graph, graph.selection.threshold))),
         )
+        .with_all(has_probabilities.then(|| label("or false at most ").with(rate)))
         .with(label("At most ").with(most).with(Element::new("span").text(" edges")))
         .with(Element::new("label").with(loops).with(Element::new("span").text(" self-loops")))
         .with(label("Find ").with(search))
@@ -119,14 +166,15 @@ fn controls(graph: &GraphView) -> Element {
 
 /// The picture of a graph alone, its colours those of the page.
 pub fn graph_picture(graph: &GraphView) -> String {
-    graph_element(&graph.variables, &graph.positions, &drawn_edges(graph, None)).into_svg()
+    graph_element(&graph.variables, &graph.positions, &drawn_edges(graph, None), &graph.inputs)
+        .into_svg()
 }
 
 /// A ring of nodes, for a script to draw edges into.
 pub fn nodes_picture(names: &[String]) -> String {
     let n = names.len();
     let all: Vec<(usize, usize)> = (0..n * n).map(|idx| (idx / n, idx % n)).collect();
-    graph_element(names, &node_positions(names, &all), &[]).into_svg()
+    graph_element(names, &node_positions(names, &all), &[], &[]).into_svg()
 }
 
 /// Edges that are drawn at first, the strong ones last; known ones that are not among them lie below.
@@ -166,8 +214,13 @@ fn drawn_edges(graph: &GraphView, truth: Option<&[[usize; 2]]>) -> Vec<DrawnEdge
     all
 }
 
-fn graph_element(names: &[String], positions: &[[f64; 2]], edges: &[DrawnEdge]) -> Element {
-    let drawing = draw(names, positions, edges);
+fn graph_element(
+    names: &[String],
+    positions: &[[f64; 2]],
+    edges: &[DrawnEdge],
+    inputs: &[usize],
+) -> Element {
+    let drawing = draw(names, positions, edges, inputs);
     let (width, height) = (drawing.width, drawing.height);
     // Small graphs are not blown up to the width of the page, large ones may scroll on a phone.
     let (most, least) = (1.35 * width, (0.62 * width).min(900.0));
@@ -185,11 +238,13 @@ fn legend(graph: &GraphView, has_truth: bool) -> Element {
         let svg = Element::new("svg").set("viewBox", &format!("0 -8 {SAMPLE} 16"));
         Element::new("span").with(svg.set("aria-hidden", "true").with(sample)).text(text)
     };
-    let signs = sign_samples().filter(|_| graph.has_signs());
+    let signs = sign_samples(graph.has_signs()).into_iter();
     let standings = STANDINGS.into_iter().filter(|_| has_truth);
+    let inputs = (!graph.inputs.is_empty()).then(|| entry(input_sample(), INPUT_MEANING));
     Element::new("p")
         .set("class", "legend")
         .with_all(signs.map(|(sample, text)| entry(sample, text)))
+        .with_all(inputs)
         .with_all(standings.map(|(one, text)| entry(line_sample(one, SAMPLE_WIDTH), text)))
 }
 

@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use driftgraph_text::count;
 
 use super::{STYLES, page_head, plain_table, section, share};
-use crate::edges::LearnedEdges;
+use crate::edges::{EffectSign, LearnedEdges};
 use crate::svg::element::Element;
 use crate::svg::graph::{EdgeSelection, GraphOptions, graph_svg};
 use crate::view::{AveragedGraph, SweepView};
 
+/// 1 for the edge that every fit puts first, 0 for the one that every fit puts last.
+const SCORE_NAME: &str = "mean rank (1 is first)";
 /// Variables of a picture at most.
 const MOST_DRAWN: usize = 60;
 /// Rows of a table of edges at most.
@@ -92,34 +94,59 @@ fn graph_section(graph: &AveragedGraph) -> Element {
             .set("aria-label", &format!("averaged graph of {title}"));
         place.push(frame.markup(&picture));
     }
+    let (own, between): (Vec<usize>, Vec<usize>) =
+        graph.ranked().into_iter().partition(|&idx| graph.is_self_loop(idx));
+    place.push(edge_table(graph, &format!("strongest edges of {title}"), &between));
+    let summary = Element::new("summary").text("Edges from a variable to itself");
+    let own = edge_table(graph, &format!("self edges of {title}"), &own);
+    place.with(Element::new("details").with(summary).with(own))
+}
+
+/// The first of some edges; a method that only ranks has no columns of probabilities.
+fn edge_table(graph: &AveragedGraph, name: &str, edges: &[usize]) -> Element {
+    let columns = [
+        ("mean probability", graph.probabilities.as_ref()),
+        ("deviation", graph.deviations.as_ref()),
+        ("share of fits", graph.shares.as_ref()),
+        (SCORE_NAME, Some(&graph.scores)),
+    ];
+    let known: Vec<_> = columns.iter().filter_map(|(name, all)| Some((*name, (*all)?))).collect();
+    let header: Vec<&str> =
+        ["source", "target"].into_iter().chain(known.iter().map(|(name, _)| *name)).collect();
     let n = graph.variables.len();
-    let header = ["source", "target", "mean probability", "deviation", "share of fits", "score"];
-    let row = |idx: usize| {
-        let of = |matrix: &Option<Vec<f64>>| share(matrix.as_ref().map(|all| all[idx]));
-        vec![
-            graph.variables[idx / n].clone(),
-            graph.variables[idx % n].clone(),
-            of(&graph.probabilities),
-            of(&graph.spreads),
-            of(&graph.shares),
-            share(Some(graph.scores[idx])),
-        ]
+    let row = |&idx: &usize| {
+        let ends = [&graph.variables[idx / n], &graph.variables[idx % n]].map(String::clone);
+        ends.into_iter().chain(known.iter().map(|(_, all)| share(Some(all[idx])))).collect()
     };
-    let rows = graph.ranked().into_iter().take(MOST_LISTED).map(row).collect();
-    place.with(plain_table(&format!("strongest edges of {title}"), &header, rows))
+    plain_table(name, &header, edges.iter().take(MOST_LISTED).map(row).collect())
 }
 
 /// The averaged graph: shares of the fits where the method gives probabilities, mean ranks of the strongest elsewhere.
 fn picture(graph: &AveragedGraph, title: &str) -> Option<String> {
-    if graph.variables.len() > MOST_DRAWN {
+    let n = graph.variables.len();
+    if n > MOST_DRAWN {
         return None;
     }
+    // That a variable tells its own next value best says nothing of who drives whom.
+    let mut ranks = graph.scores.clone();
+    (0..n).for_each(|idx| ranks[idx * n + idx] = 0.0);
     let (scores, score_name, selection) = match &graph.shares {
         Some(shares) => (shares, "share of fits", EdgeSelection::AtLeast(0.5)),
-        None => (&graph.scores, "mean rank", EdgeSelection::Strongest(graph.variables.len())),
+        None => (&ranks, SCORE_NAME, EdgeSelection::Strongest(n)),
     };
-    let edges =
-        LearnedEdges { score_name, ..LearnedEdges::probabilities(&graph.variables, scores) };
+    let sign = |effect: &f64| match effect {
+        effect if *effect > 0.0 => EffectSign::Positive,
+        effect if *effect < 0.0 => EffectSign::Negative,
+        _ => EffectSign::Unknown,
+    };
+    // Where some effects are not known, colours would say something of these, too.
+    let known = graph.effects.as_ref().filter(|all| all.iter().all(|effect| !effect.is_nan()));
+    let signs: Option<Vec<EffectSign>> = known.map(|all| all.iter().map(sign).collect());
+    let edges = LearnedEdges {
+        score_name,
+        signs: signs.as_deref(),
+        ..LearnedEdges::probabilities(&graph.variables, scores)
+    };
     graph_svg(&edges, &GraphOptions { title, selection }).ok()
 }
 
@@ -145,7 +172,8 @@ mod tests {
             scores: vec![1.0, 0.5, 0.2, 0.0],
             probabilities: None,
             shares: None,
-            spreads: None,
+            deviations: None,
+            effects: None,
         };
         let view = SweepView {
             title: "Many fits".into(),
@@ -160,5 +188,8 @@ mod tests {
         assert!(page.starts_with("<!doctype html>") && page.contains("&lt;b&gt;: ridge"));
         assert!(page.contains("y&amp;z") && !page.contains("<i>") && page.contains("ranks only"));
         assert!(page.contains("4 bootstrap samples of 1 seed"));
+        // What only ranks has no columns of probabilities, no sign, and no arrow from `<b>`'s x to itself.
+        assert!(!page.contains("mean probability") && page.contains("told by the method"));
+        assert!(!page.contains("x → x:") && page.contains("x → y&amp;z:"), "{page}");
     }
 }

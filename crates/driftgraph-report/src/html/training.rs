@@ -16,11 +16,15 @@ pub(super) fn training_section(training: &TrainingView) -> Element {
         ("time-budget", _) => "the time budget ended it",
         _ => "it was stopped",
     };
+    // Where drift is linear, one fit stands for all that were asked for: it has no random start.
+    let seeds = match training.n_members {
+        0 | 1 => String::new(),
+        more => format!(" with {}", count(more, "seed", "different seeds")),
+    };
     let lead = format!(
-        "The ELBO is the bound that training raises; a flat end means that there is nothing more to gain. The fit took {} \
-         with {}; {converged}.",
+        "The ELBO is the bound that training raises; a flat end means that there is nothing more to gain. The fit took \
+         {}{seeds}; {converged}.",
         duration(training.seconds),
-        count(training.n_members, "seed", "different seeds"),
     );
     let mut charts = Element::new("div").set("class", "charts").set("id", "training-charts");
     for curve in &training.curves {

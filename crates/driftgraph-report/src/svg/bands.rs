@@ -24,8 +24,21 @@ pub struct BandChart {
     pub meaning: BandMeaning,
     /// Whether both axes are logarithmic; then all numbers must be positive.
     pub is_log: bool,
+    /// What else is special about the axes.
+    pub axes: BandAxes,
     /// The panels, in reading order.
     pub panels: Vec<Panel>,
+}
+
+/// Axes that are not simply around what is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct BandAxes {
+    /// Whether the axis of time alone is logarithmic; then all times must be positive.
+    pub has_log_times: bool,
+    /// Ends of the axis of values, the same in all panels; around its own values in each panel where there are none.
+    pub values: Option<[f64; 2]>,
+    /// What marks are, for the legend; empty where they are the end of the data.
+    pub mark: &'static str,
 }
 
 /// What the line and the bands of a [`Band`] are, for the legend.
@@ -97,7 +110,7 @@ pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
     if chart.panels.is_empty() {
         return Err(ReportError::NoVariables);
     }
-    chart.panels.iter().try_for_each(|panel| panel.check(chart.is_log))?;
+    chart.panels.iter().try_for_each(|panel| panel.check(chart))?;
     let n = chart.panels.len();
     let n_columns = if n <= 3 {
         1
@@ -118,19 +131,29 @@ pub fn bands_svg(chart: &BandChart) -> Result<String, ReportError> {
     let legend_x = MARGIN + cell.0 * n_columns as f64 + 14.0;
     let height = (top + cell.1 * n_rows as f64).max(top + legend.height()) + MARGIN;
     let mut svg = sheet(legend_x + legend.width() + MARGIN, height, &caption);
-    let times = axis_around(chart.panels.iter().flat_map(Panel::times), chart.is_log, false)
-        .with_calendar(chart.calendar);
+    let times =
+        axis_around(chart.panels.iter().flat_map(Panel::times), chart.has_log_times(), false)
+            .with_calendar(chart.calendar);
     for (idx, panel) in chart.panels.iter().enumerate() {
         let x = MARGIN + GAP.0 - 12.0 + cell.0 * (idx % n_columns) as f64;
         let y = top + 18.0 + cell.1 * (idx / n_columns) as f64;
         // Only the lowest panel of a column says what the axis counts.
         let is_last = idx + n_columns >= n;
-        let values = axis_around(panel.values(), chart.is_log, true);
+        let values = match chart.axes.values {
+            Some(ends) => Axis::around(ends.into_iter(), false),
+            None => axis_around(panel.values(), chart.is_log, true),
+        };
         let time_label = if is_last { &chart.time_label } else { "" };
         svg.push(panel.draw((x, y), (&times, &values), time_label));
     }
     svg.push(legend.draw(legend_x, top));
     Ok(svg.into_svg())
+}
+
+impl BandChart {
+    fn has_log_times(&self) -> bool {
+        self.is_log || self.axes.has_log_times
+    }
 }
 
 fn axis_around(numbers: impl Iterator<Item = f64>, is_log: bool, with_room: bool) -> Axis {
@@ -181,7 +204,7 @@ fn legend(chart: &BandChart) -> Legend {
     let any = |has: fn(&Panel) -> bool| chart.panels.iter().any(has);
     let points = chart.panels.iter().find(|panel| !panel.points.is_empty());
     if points.is_some() || any(|panel| !panel.marks.is_empty()) {
-        legend.heading("Data");
+        legend.heading(if chart.axes.mark.is_empty() { "Data" } else { "Times" });
     } else if any(|panel| !panel.windows.is_empty()) {
         legend.heading("Times");
     }
@@ -192,7 +215,8 @@ fn legend(chart: &BandChart) -> Legend {
     if any(|panel| !panel.marks.is_empty()) {
         let mark = PathData::default().then('M', &[SAMPLE / 2.0, -8.0]).then('v', &[16.0]);
         let mark = mark.into_element().set("stroke", POINT).set("stroke-dasharray", "3 3");
-        legend.entry(mark, "end of the data");
+        let meaning = chart.axes.mark;
+        legend.entry(mark, if meaning.is_empty() { "end of the data" } else { meaning });
     }
     if any(|panel| !panel.windows.is_empty()) {
         legend.entry(box_of(WINDOW, WINDOW_OPACITY), "intervention");
@@ -205,7 +229,7 @@ const HALF_OPACITY: f64 = 0.24;
 const WINDOW_OPACITY: f64 = 0.35;
 
 impl Panel {
-    fn check(&self, is_log: bool) -> Result<(), ReportError> {
+    fn check(&self, chart: &BandChart) -> Result<(), ReportError> {
         for band in &self.bands {
             for column in [&band.middle].into_iter().chain(&band.half).chain(&band.most) {
                 let is_band = !std::ptr::eq(column, &raw const band.middle);
@@ -219,9 +243,11 @@ impl Panel {
                 }
             }
         }
-        let all = self.values().chain(self.times()).chain(self.marks.iter().copied());
-        let is_good = |value: &f64| value.is_finite() && (*value > 0.0 || !is_log);
-        match all.into_iter().find(|value| !is_good(value)) {
+        let is_good = |value: f64, is_log: bool| value.is_finite() && (value > 0.0 || !is_log);
+        let times = self.times().chain(self.marks.iter().copied());
+        let mut wrong_times = times.filter(|&time| !is_good(time, chart.has_log_times()));
+        let mut wrong = self.values().filter(|&value| !is_good(value, chart.is_log));
+        match wrong.next().or_else(|| wrong_times.next()) {
             Some(value) => Err(ReportError::NotFinite { panel: self.name.clone(), value }),
             None => Ok(()),
         }
@@ -265,7 +291,8 @@ impl Panel {
             let line = line.set("fill", "none").set("stroke", PATH).at("stroke-opacity", 0.5);
             group.push(line.at("stroke-width", 0.8));
         }
-        for (idx, band) in self.bands.iter().enumerate() {
+        for (idx, band) in self.bands.iter().enumerate().filter(|(_, band)| !band.times.is_empty())
+        {
             place.draw_band(&mut group, band, COLOURS[idx % COLOURS.len()]);
         }
         let mut points = Element::new("g").set("fill", POINT).set("fill-opacity", "0.8");

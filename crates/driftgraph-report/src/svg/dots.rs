@@ -24,6 +24,8 @@ pub struct DotChart {
     pub subtitle: String,
     /// What the axis measures.
     pub axis_label: String,
+    /// What the methods are called together; "Methods" where nothing is said.
+    pub heading: String,
     /// Names of the methods, the most important first; at most four can be told apart.
     pub methods: Vec<String>,
     /// What the values of the background are; empty where there are none.
@@ -125,7 +127,7 @@ fn tick(x: f64, y: f64) -> Element {
 
 fn legend(chart: &DotChart) -> Legend {
     let mut legend = Legend::default();
-    legend.heading("Methods");
+    legend.heading(if chart.heading.is_empty() { "Methods" } else { &chart.heading });
     for (method, name) in chart.methods.iter().enumerate() {
         legend.entry(mark(method, (SAMPLE / 2.0, 0.0)), name);
     }

@@ -14,6 +14,9 @@ use layout::{HALF_HEIGHT, LOOP_ROOM, half_width, node_positions, node_text};
 const MISSED_WIDTH: f64 = 1.4;
 pub(crate) const SAMPLE_WIDTH: f64 = 2.0;
 
+/// How round the corners of inputs are.
+const INPUT_ROUNDING: f64 = 1.5;
+
 /// What a picture of a graph shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GraphOptions<'a> {
@@ -89,7 +92,14 @@ pub(crate) struct Drawing {
 /// Draws nodes at their places and arrows between them, the last on top.
 ///
 /// Width is the score, colour and head the sign. False edges are dashed and missed ones dotted.
-pub(crate) fn draw(names: &[String], positions: &[[f64; 2]], edges: &[DrawnEdge]) -> Drawing {
+///
+/// Inputs are boxes with corners.
+pub(crate) fn draw(
+    names: &[String],
+    positions: &[[f64; 2]],
+    edges: &[DrawnEdge],
+    inputs: &[usize],
+) -> Drawing {
     let nodes: Vec<Node> = (names.iter().zip(positions))
         .map(|(name, &[x, y])| Node { x, y, half_width: half_width(name) })
         .collect();
@@ -109,7 +119,8 @@ pub(crate) fn draw(names: &[String], positions: &[[f64; 2]], edges: &[DrawnEdge]
         edge.element(names, arrow)
     });
     let discs = names.iter().zip(&nodes).enumerate();
-    let discs = discs.map(|(idx, (name, node))| node_element(idx, name, *node));
+    let discs =
+        discs.map(|(idx, (name, node))| node_element(idx, name, *node, inputs.contains(&idx)));
     let group = |class| Element::new("g").set("class", class);
     let content = [group("edges").with_all(lines), group("nodes").with_all(discs)];
     Drawing { content, width, height }
@@ -172,20 +183,21 @@ fn sign_name(sign: EffectSign) -> &'static str {
     }
 }
 
-fn node_element(idx: usize, name: &str, node: Node) -> Element {
+fn node_element(idx: usize, name: &str, node: Node, is_input: bool) -> Element {
     let disc = Element::new("rect").place(&[
         ("x", -node.half_width),
         ("y", -HALF_HEIGHT),
         ("width", 2.0 * node.half_width),
         ("height", 2.0 * HALF_HEIGHT),
-        ("rx", HALF_HEIGHT),
+        ("rx", if is_input { INPUT_ROUNDING } else { HALF_HEIGHT }),
     ]);
+    let tooltip = if is_input { format!("{name}, set from outside") } else { name.to_owned() };
     let text = Element::new("text").set("y", "4.5").set("text-anchor", "middle");
     Element::new("g")
-        .set("class", "node")
+        .set("class", if is_input { "node input" } else { "node" })
         .set("data-node", &idx.to_string())
         .set("transform", &format!("translate({} {})", node.x, node.y))
-        .tooltip(name)
+        .tooltip(&tooltip)
         .with(disc)
         .with(text.text(&node_text(name)))
 }
@@ -197,14 +209,36 @@ pub(crate) const SIGN_MEANINGS: [(EffectSign, &str); 3] = [
     (EffectSign::Unknown, "depends on the state"),
 ];
 
-/// Samples of all signs for a legend, from x = 0 to [`SAMPLE`] around y = 0.
-pub(crate) fn sign_samples() -> impl Iterator<Item = (Element, &'static str)> {
-    SIGN_MEANINGS.into_iter().map(|(sign, text)| {
-        let group = Element::new("g").set("class", &edge_class(Some(sign), Standing::Learned));
-        let arrow = arrow::level(SAMPLE, SAMPLE_WIDTH, Some(sign));
-        (arrow_in(group, arrow, SAMPLE_WIDTH), text)
-    })
+/// What an arrow without a sign means.
+const NO_SIGN: &str = "sign not told by the method";
+
+/// Samples for a legend, from x = 0 to [`SAMPLE`] around y = 0: of all signs, or of arrows without any.
+pub(crate) fn sign_samples(has_signs: bool) -> Vec<(Element, &'static str)> {
+    let sample = |sign, text| {
+        let group = Element::new("g").set("class", &edge_class(sign, Standing::Learned));
+        (arrow_in(group, arrow::level(SAMPLE, SAMPLE_WIDTH, sign), SAMPLE_WIDTH), text)
+    };
+    if !has_signs {
+        return vec![sample(None, NO_SIGN)];
+    }
+    SIGN_MEANINGS.map(|(sign, text)| sample(Some(sign), text)).into()
 }
+
+/// The shape of an input for a legend, from x = 0 to [`SAMPLE`] around y = 0.
+pub(crate) fn input_sample() -> Element {
+    let (width, height) = (0.8 * SAMPLE, 11.0);
+    let shape = Element::new("rect").place(&[
+        ("x", 0.5 * (SAMPLE - width)),
+        ("y", -0.5 * height),
+        ("width", width),
+        ("height", height),
+        ("rx", INPUT_ROUNDING),
+    ]);
+    Element::new("g").set("class", "node input").with(shape)
+}
+
+/// What the shape of an input means.
+pub(crate) const INPUT_MEANING: &str = "input: set from outside";
 
 /// What lines say about the truth, and the sample of each.
 pub(crate) const STANDINGS: [(Standing, &str); 3] = [
@@ -229,7 +263,8 @@ pub fn graph_svg(edges: &LearnedEdges, options: &GraphOptions) -> Result<String,
     edges.check()?;
     let drawn = drawn_edges(edges, options.selection)?;
     let caption = caption(edges, options, &drawn);
-    let drawing = draw(edges.names, &node_positions(edges.names, &ends(&drawn)), &drawn);
+    let drawing =
+        draw(edges.names, &node_positions(edges.names, &ends(&drawn)), &drawn, edges.inputs);
     let legend = legend(edges, &drawn);
     let (top, legend_x) = (caption.height(), MARGIN + drawing.width + 14.0);
     let height = drawing.height.max(legend.height() + LOOP_ROOM);
@@ -302,9 +337,17 @@ fn legend(edges: &LearnedEdges, drawn: &[DrawnEdge]) -> Legend {
         let line = line_sample(Standing::Learned, line_width(share));
         legend.entry(line, &edges.score_text(share * edges.full_scale));
     }
-    if edges.signs.is_some() {
-        legend.heading("effect of source on target");
-        sign_samples().for_each(|(sample, text)| legend.entry(sample, text));
+    legend.heading("effect of source on target");
+    for (sample, text) in sign_samples(edges.signs.is_some()) {
+        legend.entry(sample, text);
+    }
+    if drawn.iter().any(|edge| edge.is_undirected) {
+        let line = line_sample(Standing::Learned, SAMPLE_WIDTH);
+        legend.entry(line, "no head: direction unknown");
+    }
+    if !edges.inputs.is_empty() {
+        legend.heading("variables");
+        legend.entry(input_sample(), INPUT_MEANING);
     }
     if edges.truth.is_some() {
         legend.heading("compared with known edges");

@@ -47,6 +47,18 @@ struct Frame<'a> {
     labels: Vec<String>,
 }
 
+impl Cell {
+    /// Its value as it stands inside.
+    fn number(&self) -> &str {
+        self.value.strip_prefix('0').unwrap_or(&self.value)
+    }
+
+    /// Whether it has room there.
+    fn has_short_number(&self) -> bool {
+        self.number().chars().count() <= 5
+    }
+}
+
 /// Draws rows of sources and columns of targets in the given order: colour is the sign, its strength the score.
 pub(crate) fn draw(
     names: &[String],
@@ -59,8 +71,9 @@ pub(crate) fn draw(
     let square = [("x", margin), ("y", margin), ("width", extent), ("height", extent)];
     let mut content = vec![Element::new("rect").place(&square).set("class", "ground")];
     content.extend(frame.colours(cells));
-    if order.len() <= WITH_NUMBERS {
-        content.push(frame.numbers(cells));
+    let worth: Vec<&Cell> = cells.iter().filter(|cell| cell.share >= WORTH_A_NUMBER).collect();
+    if order.len() <= WITH_NUMBERS && worth.iter().all(|cell| cell.has_short_number()) {
+        content.push(frame.numbers(&worth));
     }
     content.extend(truth.map(|truth| frame.outlines(truth)));
     if frame.font > 0.0 {
@@ -121,14 +134,13 @@ impl<'a> Frame<'a> {
         paths
     }
 
-    fn numbers(&self, cells: &[Cell]) -> Element {
-        let worth = cells.iter().filter(|cell| cell.share >= WORTH_A_NUMBER);
-        let texts = worth.map(|cell| {
+    fn numbers(&self, cells: &[&Cell]) -> Element {
+        let texts = cells.iter().map(|cell| {
             let [x, y] = self.corner(cell.source, cell.target);
             let place = [("x", x + 0.5 * self.cell), ("y", y + 0.5 * self.cell + 4.0)];
             let text = Element::new("text").place(&place).set("text-anchor", "middle");
             let text = if cell.share >= 0.6 { text.set("class", "on-dark") } else { text };
-            text.text(cell.value.strip_prefix('0').unwrap_or(&cell.value))
+            text.text(cell.number())
         });
         Element::new("g").set("class", "numbers").with_all(texts)
     }

@@ -41,7 +41,9 @@ pub struct AveragedGraph {
     /// Shares of the shards that give an edge more than an even chance.
     pub shares: Option<Vec<f64>>,
     /// Deviations of the probabilities over shards.
-    pub spreads: Option<Vec<f64>>,
+    pub deviations: Option<Vec<f64>>,
+    /// Mean effects, `NaN` where no shard knows one; `None` where the method gives none.
+    pub effects: Option<Vec<f64>>,
 }
 
 impl AveragedGraph {
@@ -50,5 +52,10 @@ impl AveragedGraph {
         let mut order: Vec<usize> = (0..self.scores.len()).collect();
         order.sort_by(|&a, &b| self.scores[b].total_cmp(&self.scores[a]));
         order
+    }
+
+    /// Whether an edge leads from a variable to itself.
+    pub fn is_self_loop(&self, idx: usize) -> bool {
+        idx / self.variables.len() == idx % self.variables.len()
     }
 }

@@ -89,11 +89,11 @@ impl Average {
     }
 
     /// Deviations of the probabilities over shards.
-    pub(super) fn spreads(&self) -> Option<Vec<f64>> {
+    pub(super) fn deviations(&self) -> Option<Vec<f64>> {
         let (means, squares) = (self.probabilities()?, self.means(|sums| &sums.squares)?);
         // Rounding may leave a little less than nothing.
-        let spread = |(mean, square): (f64, f64)| (square - mean * mean).max(0.0).sqrt();
-        Some(means.into_iter().zip(squares).map(spread).collect())
+        let deviation = |(mean, square): (f64, f64)| (square - mean * mean).max(0.0).sqrt();
+        Some(means.into_iter().zip(squares).map(deviation).collect())
     }
 
     /// Mean effects over the shards that know one, `NaN` where none does; `None` where there are none at all.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn means_shares_and_spreads_are_those_of_the_shards_that_count() {
+    fn means_shares_and_deviations_are_those_of_the_shards_that_count() {
         let mut average = Average::new(2);
         average.add(&result([0.9, 0.2, 0.6, 0.0]));
         average.add(&result([0.7, 0.2, 0.4, 0.0]));
@@ -140,13 +140,13 @@ mod tests {
         };
         close(average.probabilities().unwrap(), [0.8, 0.2, 0.5, 0.0]);
         close(average.kept().unwrap(), [1.0, 0.0, 0.5, 0.0]);
-        close(average.spreads().unwrap(), [0.1, 0.0, 0.1, 0.0]);
+        close(average.deviations().unwrap(), [0.1, 0.0, 0.1, 0.0]);
         close(average.scores(), [1.0, 1.0 / 3.0, 2.0 / 3.0, 0.0]);
         let effects = average.effects().unwrap();
         assert_eq!((effects[0], effects[2]), (1.0, 2.0));
         assert!(effects[1].is_nan());
         // A method that only ranks has neither probabilities nor shares.
         average.add(&ShardResult { probabilities: None, ..result([0.0; 4]) });
-        assert!(average.probabilities().is_none() && average.spreads().is_none());
+        assert!(average.probabilities().is_none() && average.deviations().is_none());
     }
 }

@@ -74,7 +74,7 @@ fn write_average(path: &Path, names: &[String], average: &Average) -> Result<(),
     columns.extend(average.probabilities().map(|all| ("probability", all)));
     columns.push(("score", scores.matrix().to_vec()));
     columns.extend(average.kept().map(|all| ("share", all)));
-    columns.extend(average.spreads().map(|all| ("spread", all)));
+    columns.extend(average.deviations().map(|all| ("deviation", all)));
     columns.extend(average.effects().map(|all| ("effect", all)));
     write_whole(path, |out| write_edges(out, names, &scores, &columns))
         .map_err(SweepError::file("write", path))
@@ -90,7 +90,8 @@ fn averaged_graph(average: &Average, variables: &[String], data: &str, fit: &str
         scores: average.scores(),
         probabilities: average.probabilities(),
         shares: average.kept(),
-        spreads: average.spreads(),
+        deviations: average.deviations(),
+        effects: average.effects(),
     }
 }
 

@@ -15,7 +15,7 @@ use driftgraph_core::train::progress::Silent;
 use driftgraph_core::{SeriesSet, TimeGrid};
 use driftgraph_data::run_folder::Run;
 use driftgraph_methods::FitPlan;
-use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
+use driftgraph_report::{Band, BandAxes, BandChart, BandMeaning, Panel, bands_svg};
 use driftgraph_systems::{Generated, Recipe, generate, registry};
 use serde_json::{Value, json};
 
@@ -253,6 +253,7 @@ fn picture(data: &SeriesSet, learned: &[Learned]) -> anyhow::Result<String> {
         calendar: None,
         meaning: BandMeaning { middle: "solution", ..BandMeaning::default() },
         is_log: false,
+        axes: BandAxes::default(),
         panels,
     })?)
 }

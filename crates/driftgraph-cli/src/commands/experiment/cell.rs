@@ -9,7 +9,6 @@ use driftgraph_core::fitted::score::{GraphMetrics, MetricOptions, SelfEdges};
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::select::Selection;
 use driftgraph_core::{CoreError, SignatureGraph};
-use driftgraph_data::ReadOptions;
 use driftgraph_data::record::{Ending, LogLine, Reached};
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_methods::{FitPlan, directed_probabilities, edge_probabilities, edge_scores};
@@ -130,6 +129,7 @@ pub(super) struct Store {
     pub(super) program: String,
     /// Of each training that is not fast and not ours.
     budget: Duration,
+    most_steps: Option<u64>,
 }
 
 impl Store {
@@ -137,7 +137,12 @@ impl Store {
         let cells = args.out.join("cells");
         std::fs::create_dir_all(&cells)
             .with_context(|| format!("cannot make the folder `{}`", cells.display()))?;
-        Ok(Self { folder: args.out.clone(), program: program()?, budget: args.budget })
+        Ok(Self {
+            folder: args.out.clone(),
+            program: program()?,
+            budget: args.budget,
+            most_steps: args.most_steps,
+        })
     }
 
     /// Where the data of a variant and seed are kept.
@@ -222,7 +227,7 @@ impl Store {
         let graph = task.sample.truth.clone();
         FitJob {
             loaded: task.sample.loaded.clone(),
-            read_options: ReadOptions::default(),
+            read_options: task.sample.options.clone(),
             plan: task.plan.clone(),
             folder: self.cell_folder(key),
             replace: false,
@@ -230,6 +235,7 @@ impl Store {
             pace: Pace {
                 log_every: if is_paper { 25 } else { 50 },
                 time_budget: has_budget.then_some(self.budget),
+                step_budget: self.most_steps.filter(|_| has_budget),
                 ..Pace::default()
             },
             report: false,

@@ -1,6 +1,6 @@
 //! Metrics over training as pictures: mean over seeds, with the 95 % interval of that mean.
 
-use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
+use driftgraph_report::{Band, BandAxes, BandChart, BandMeaning, Panel, bands_svg};
 
 use super::cell::Cell;
 use super::plan::Plan;
@@ -64,6 +64,7 @@ fn chart(method: &str, group: Option<&str>, variants: &[&Variant], cells: &[Cell
         calendar: None,
         meaning: BandMeaning { middle: "mean", half: "", most: "95 % band" },
         is_log: false,
+        axes: BandAxes::default(),
         panels: METRICS.map(panel).into(),
     }
 }

@@ -173,6 +173,7 @@ fn picture(rows: &[Row]) -> anyhow::Result<String> {
         background: SIMPLE.into_iter().filter_map(|method| Some(row.auroc(method)?.0)).collect(),
     };
     Ok(dots_svg(&DotChart {
+        heading: String::new(),
         title: "How well edges are ranked".to_owned(),
         subtitle: "AUROC, mean over seeds with deviation; 0.5 is a coin".to_owned(),
         axis_label: "AUROC".to_owned(),

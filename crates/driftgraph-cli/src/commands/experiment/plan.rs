@@ -27,6 +27,8 @@ pub(crate) const ALL: &str = "all";
 pub(crate) const ALL_FAST: &str = "all-fast";
 /// What is compared with ours when nothing is asked for.
 pub(super) const SIMPLE: [&str; 3] = ["partial-correlation", "ridge", "var"];
+/// What is compared besides where rows may be too far apart for arrows.
+const OF_LEVELS: [&str; 2] = ["score-matching", "level-form"];
 
 impl Variant {
     /// Whether a method gives different results for different seeds.
@@ -34,7 +36,11 @@ impl Variant {
         let fixed_data = match self.source {
             Source::Dream3 { .. } => true,
             Source::Netsim { drop } => drop == 0.0,
-            Source::Simulated { .. } | Source::Linear | Source::Family(_) => false,
+            Source::Simulated { .. }
+            | Source::Linear
+            | Source::Family(_)
+            | Source::Gap(_)
+            | Source::Knockouts(_) => false,
         };
         let plan = self.plan(method, 0, false);
         !fixed_data || plan.is_ok_and(|plan| has_setting(plan.method(), "seed"))
@@ -71,7 +77,8 @@ pub(super) fn candidate_plan(
     plan: &FitPlan,
     candidate: &CandidateReport,
 ) -> Result<FitPlan, PlanError> {
-    let mut settings = Map::from_iter([("select".to_owned(), json!("none"))]);
+    let select = if candidate.equations.is_some() { "polynomial" } else { "none" };
+    let mut settings = Map::from_iter([("select".to_owned(), json!(select))]);
     if let Ok(Value::Object(own)) = serde_json::to_value(&candidate.settings) {
         let differs = |(name, value): &(String, Value)| {
             plan.settings().get(name).is_some_and(|usual| usual != value)
@@ -120,7 +127,9 @@ impl Plan {
     /// What was asked for, with what was not said filled in.
     pub(super) fn new(args: &ExperimentArgs) -> anyhow::Result<Self> {
         let self_edges = match args.name {
-            ExperimentName::Dream3 | ExperimentName::StepSize => SelfEdges::Dropped,
+            ExperimentName::Dream3 | ExperimentName::StepSize | ExperimentName::Knockouts => {
+                SelfEdges::Dropped
+            }
             _ => SelfEdges::Kept,
         };
         let has_families = !args.families.is_empty();
@@ -133,7 +142,7 @@ impl Plan {
             (ExperimentName::Calibration, false) if has_families => 10,
             (ExperimentName::Calibration, true) if has_families => 2,
             (ExperimentName::Calibration, false) => 200,
-            (ExperimentName::Calibration, true) => 20,
+            (ExperimentName::Calibration, true) | (ExperimentName::Knockouts, false) => 20,
             (_, false) => 5,
             (_, true) => 2,
         };
@@ -213,8 +222,11 @@ fn methods(args: &ExperimentArgs) -> anyhow::Result<Vec<String>> {
     if args.methods.is_empty() {
         add(BRIDGE);
         // Simple methods take no steps of a solver.
-        let has_simple = !calibration && args.name != ExperimentName::StepSize;
+        let has_simple = !calibration
+            && ![ExperimentName::StepSize, ExperimentName::Knockouts].contains(&args.name);
         SIMPLE.iter().filter(|_| has_simple).for_each(|name| add(name));
+        let is_gap = args.name == ExperimentName::Gap;
+        OF_LEVELS.iter().filter(|_| is_gap).for_each(|name| add(name));
     }
     if calibration {
         refuse_uncalibrated(&methods)?;
@@ -271,7 +283,7 @@ mod tests {
     fn all_means_every_method_of_the_registry_and_every_variant_has_a_plan_for_each() {
         let fast = plan("lorenz --methods all-fast").unwrap().methods;
         assert!(fast.contains(&BRIDGE.to_owned()) && !fast.contains(&SIMULATED.to_owned()));
-        for experiment in ["lorenz", "glycolysis", "dream3", "netsim", "step-size"] {
+        for experiment in ["lorenz", "glycolysis", "dream3", "netsim", "step-size", "gap"] {
             let line = format!("{experiment} --methods all,scotch-paper,simulated,scotch-scripts");
             let plan = plan(&line).unwrap();
             assert_eq!(plan.methods.len(), METHODS.len() + 2);
@@ -302,6 +314,8 @@ mod tests {
             converged: true,
             stopped: false,
             not_asked: Vec::new(),
+            equations: None,
+            evidence: None,
         };
         let made = candidate_plan(&usual, &candidate).unwrap();
         let words = made.command_words().join(" ");

@@ -158,7 +158,7 @@ fn preset(source: &Source, method: &str) -> Option<&'static str> {
     let network = if let Source::Dream3 { network, .. } = source { Some(*network) } else { None };
     let drops = matches!(source, Source::Simulated { drop, .. } if *drop > 0.0);
     match (method, network) {
-        (_, None) if *source == Source::Linear => None,
+        (_, None) if matches!(source, Source::Linear | Source::Gap(_)) => None,
         ("varlingam", _) => Some("varlingam-paper"),
         ("pcmci", None) => Some("pcmci-paper"),
         ("pcmci-plus", None) => Some("pcmci-plus-paper"),

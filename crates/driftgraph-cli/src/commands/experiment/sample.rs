@@ -13,8 +13,9 @@ use driftgraph_systems::{
     Dropping, Generated, MeasurementNoise, Recipe, families, generate, registry,
 };
 
-use super::variants::Source;
+use super::variants::{KnockoutArm, Source};
 use crate::args::ExperimentArgs;
+use crate::commands::generate::knockout_table;
 use crate::output::write_file;
 
 /// What is fitted, and what the result is compared with.
@@ -25,6 +26,8 @@ pub(super) struct Sample {
     pub(super) truth: SignatureGraph,
     /// Of data and truth.
     pub(super) fingerprint: String,
+    /// How the file was read.
+    pub(super) options: ReadOptions,
 }
 
 impl Sample {
@@ -56,6 +59,15 @@ impl Sample {
         Ok(Self::new(load(&[file.to_owned()], &ReadOptions::default())?, truth))
     }
 
+    /// The same with a table of what was done beside the data.
+    fn with_interventions(self, table: &str, file: &Path) -> anyhow::Result<Self> {
+        let beside = file.with_extension("interventions.csv");
+        write_file(&beside, |out| out.write_all(table.as_bytes()))?;
+        let options = ReadOptions { interventions: Some(beside), ..ReadOptions::default() };
+        let loaded = load(&[file.to_owned()], &options)?;
+        Ok(Self { options, ..Self::new(loaded, self.truth) })
+    }
+
     fn new(loaded: Loaded, truth: SignatureGraph) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(fingerprint(&loaded.data).as_bytes());
@@ -63,7 +75,7 @@ impl Sample {
             hasher.update(format!("{source},{target};").as_bytes());
         }
         let fingerprint = hasher.finalize().to_hex()[..32].to_owned();
-        Self { loaded, truth, fingerprint }
+        Self { loaded, truth, fingerprint, options: ReadOptions::default() }
     }
 
     pub(super) fn data(&self) -> &SeriesSet {
@@ -106,12 +118,37 @@ pub(super) fn sample(
             return Sample::kept(&data, whole.truth, file);
         }
         Source::Linear => linear_system(seed, args.quick)?,
+        Source::Gap(gap) => gap.generate(seed, args.quick)?,
+        Source::Knockouts(arm) => return knockouts(arm, seed, args, file),
         Source::Family(name) => {
             let member = families::find(name)?.member(seed)?;
             return Sample::kept(&member.data, member.truth, file);
         }
     };
     Sample::kept(&data, truth, file)
+}
+
+/// A network of ten genes, few rows in each of ten series.
+fn knockouts(
+    arm: KnockoutArm,
+    seed: u64,
+    args: &ExperimentArgs,
+    file: &Path,
+) -> anyhow::Result<Sample> {
+    let system = registry::build("gene-network", &[], seed)?;
+    let recipe = Recipe {
+        n_series: 10,
+        n_points: if args.quick { 8 } else { 21 },
+        noise: MeasurementNoise::Relative(0.05),
+        n_knockouts: if arm == KnockoutArm::Alone { 0 } else { 10 },
+        ..Recipe::usual(system.as_ref(), seed)
+    };
+    let Generated { data, truth, .. } = generate(system.as_ref(), &recipe)?;
+    let sample = Sample::kept(&data, truth, file)?;
+    match arm {
+        KnockoutArm::Told => sample.with_interventions(&knockout_table(&recipe, &data), file),
+        KnockoutArm::Alone | KnockoutArm::Untold => Ok(sample),
+    }
 }
 
 /// A stable sparse linear system: size, density, noise, number and length of series all vary.

@@ -15,7 +15,7 @@ use driftgraph_core::train::progress::Step;
 use driftgraph_data::ReadOptions;
 use driftgraph_data::record::MethodRequest;
 use driftgraph_methods::FitPlan;
-use driftgraph_report::{Band, BandChart, BandMeaning, Panel, bands_svg};
+use driftgraph_report::{Band, BandAxes, BandChart, BandMeaning, Panel, bands_svg};
 use driftgraph_systems::{Recipe, generate, registry};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -320,6 +320,7 @@ fn picture(growing: &str, costs: &[&Measured]) -> anyhow::Result<Option<String>>
         calendar: None,
         meaning: BandMeaning { middle: "measured", ..BandMeaning::default() },
         is_log: true,
+        axes: BandAxes::default(),
         panels,
     })?))
 }

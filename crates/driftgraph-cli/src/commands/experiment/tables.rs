@@ -13,7 +13,7 @@ use super::pace::Pace;
 use super::plan::{BRIDGE, ORACLE, Plan, candidate_plan};
 use super::sample::{Sample, sample};
 use super::variants::Variant;
-use super::{curve, families, table};
+use super::{curve, families, gap, table};
 use crate::args::{ExperimentArgs, ExperimentName};
 use crate::printer;
 use crate::progress::interrupted;
@@ -193,7 +193,11 @@ impl Run<'_> {
             self.store.write("reliability.svg", &calibration.picture()?)?;
             (calibration.markdown(), calibration.csv()?, json!(calibration))
         } else {
-            for (name, picture) in curve::pictures(self.plan, cells)? {
+            let mut pictures = curve::pictures(self.plan, cells)?;
+            if self.args.name == ExperimentName::Gap {
+                pictures.extend(gap::pictures(self.plan, &self.results)?);
+            }
+            for (name, picture) in pictures {
                 self.store.write(&name, &picture)?;
             }
             let rows = table::rows(self.plan, &self.results);

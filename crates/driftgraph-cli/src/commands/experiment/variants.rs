@@ -5,6 +5,7 @@ use driftgraph_systems::families::FAMILIES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::gap::{self, GapData};
 use super::plan::{ALL, SIMULATED};
 use super::published;
 use crate::args::ExperimentName;
@@ -45,6 +46,21 @@ pub(super) enum Source {
     Linear,
     /// A member of a family of systems.
     Family(&'static str),
+    /// A system at one gap between rows.
+    Gap(GapData),
+    /// A network of genes, one of them knocked out in each series or left alone.
+    Knockouts(KnockoutArm),
+}
+
+/// What is done to the series of a network of genes, and what the fit is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KnockoutArm {
+    /// Nothing is done.
+    Alone,
+    /// A gene is knocked out in each series.
+    Told,
+    /// The same, and the fit does not know.
+    Untold,
 }
 
 /// One data set of an experiment, or one per seed.
@@ -64,7 +80,7 @@ pub(super) struct Variant {
 
 impl Variant {
     /// A data set without settings or figures of its own.
-    fn new(name: impl Into<String>, source: Source, preset: &str) -> Self {
+    pub(super) fn new(name: impl Into<String>, source: Source, preset: &str) -> Self {
         Self {
             name: name.into(),
             group: None,
@@ -132,6 +148,8 @@ pub(super) fn variants(name: ExperimentName) -> Vec<Variant> {
         ExperimentName::Netsim => netsim(),
         ExperimentName::Calibration => vec![Variant::new("linear", Source::Linear, SIMULATED)],
         ExperimentName::StepSize => step_size(),
+        ExperimentName::Gap => gap::variants(),
+        ExperimentName::Knockouts => knockouts(),
         ExperimentName::Bimodal | ExperimentName::Scaling | ExperimentName::Overview => Vec::new(),
     }
 }
@@ -196,6 +214,15 @@ fn step_size() -> Vec<Variant> {
     };
     // The paper's unit of time makes a gap 0.05; in the data it is 10.
     vec![variant(0.05, 10.0).published(0.752, 0.008), variant(0.025, 5.0).published(0.747, 0.005)]
+}
+
+fn knockouts() -> Vec<Variant> {
+    let variant = |name: &str, arm| Variant::new(name, Source::Knockouts(arm), SIMULATED);
+    vec![
+        variant("left alone", KnockoutArm::Alone),
+        variant("knock-outs", KnockoutArm::Told),
+        variant("knock-outs that nobody told of", KnockoutArm::Untold),
+    ]
 }
 
 fn netsim() -> Vec<Variant> {

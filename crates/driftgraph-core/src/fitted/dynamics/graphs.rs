@@ -1,5 +1,6 @@
 //! The graphs, effects and propagations under which the paths of a block move.
 
+use super::terms::TermCache;
 use super::{Dynamics, Gates};
 use crate::numeric::linalg::{identity, log_det_and_inverse};
 use crate::process::part::Strengths;
@@ -21,6 +22,8 @@ pub(in crate::fitted) struct BlockGraphs {
     shared: bool,
     /// Gated linear effects, one `[source, target]` after the other; empty where there are none.
     effects: Vec<f64>,
+    /// Coefficients of a drift with equations, one graph after the other; empty where there is none.
+    terms: Vec<f64>,
     /// Strengths of edges for each part.
     strengths: Vec<Strengths>,
     /// Gated effects within a step.
@@ -42,18 +45,23 @@ impl BlockGraphs {
             n: dynamics.n,
             shared: matches!(choice, GraphChoice::Threshold(_)),
             effects: Vec::new(),
+            terms: Vec::new(),
             strengths: Vec::new(),
             instant: Vec::new(),
             propagations: Vec::new(),
             held: Vec::new(),
         };
         let mut strengths = vec![Vec::new(); dynamics.parts.len()];
+        let mut cache = TermCache::default();
         let paths = if graphs.shared { &paths[..1] } else { paths };
         for &path in paths {
             let mut random = RandomStream::new(seed, Purpose::Graph, path as u64);
             let mut sizes = RandomStream::new(seed, Purpose::Effects, path as u64);
             let (graph, effects) = dynamics.lagged.draw(choice, &mut random, &mut sizes);
             graphs.effects.extend(effects);
+            if let Some(terms) = &dynamics.terms {
+                terms.push(choice, &graph, &mut sizes, &mut cache, &mut graphs.terms);
+            }
             for (part, strengths) in dynamics.parts.iter().zip(&mut strengths) {
                 part.push_strengths(&graph, strengths);
             }
@@ -94,6 +102,11 @@ impl BlockGraphs {
         let size = self.n * self.n;
         let first = if self.shared { 0 } else { path * size };
         self.propagations.get(first..first + size)
+    }
+
+    /// Coefficients of a drift with equations, one graph after the other.
+    pub(super) fn terms(&self) -> &[f64] {
+        &self.terms
     }
 
     /// drift += z A, path by path.

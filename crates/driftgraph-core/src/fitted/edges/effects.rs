@@ -1,7 +1,7 @@
 //! Effects of edges in the user's units, with what is known of their uncertainty.
 
 use super::super::dynamics::Dynamics;
-use super::super::model::{FittedModel, ModelPart};
+use super::super::model::{FittedModel, ModelPart, SeriesPlace};
 use super::{EdgePart, Sign};
 use crate::numeric::special::normal_cdf;
 use crate::posterior::bridge::innovation::InnovationLaw;
@@ -14,11 +14,18 @@ const CLEAR_SIGN: f64 = 0.75;
 /// Deviations on either side of the mean within which a normal law has 90 % of its mass.
 const NINETY_PERCENT: f64 = 1.644_853_626_951_472_2;
 
+/// Where a number of this mean and deviation lies with a probability of 90 %, if its law is normal.
+pub fn ninety_percent(mean: f64, deviation: f64) -> [f64; 2] {
+    let reach = NINETY_PERCENT * deviation;
+    [mean - reach, mean + reach]
+}
+
 /// Effects of all edges, `[source, target]`, as they would be if the edge existed.
 pub(in crate::fitted) struct MeanEffects {
     /// In increment scales per model time and deviation of the source.
     pub(in crate::fitted) drift: Vec<f64>,
-    /// Posterior deviation of the linear part of the same; empty where there is none.
+    /// Deviation of the same: the posterior's for linear effects, else how well the data hold a linear effect that is
+    /// added to what was learned; empty where nothing is known.
     pub(in crate::fitted) deviations: Vec<f64>,
     /// Derivative of the log diffusion per deviation of the source.
     pub(in crate::fitted) noise: Option<Vec<f64>>,
@@ -76,10 +83,7 @@ impl UserEffects {
 
 impl UserEffect {
     fn part(&self) -> EdgePart {
-        let interval = self.deviation.map(|deviation| {
-            let reach = NINETY_PERCENT * deviation;
-            [self.mean - reach, self.mean + reach]
-        });
+        let interval = self.deviation.map(|deviation| ninety_percent(self.mean, deviation));
         let Self { mean: effect, strength, sign, .. } = *self;
         EdgePart { probability: f64::NAN, sign, effect, strength, interval }
     }
@@ -104,7 +108,7 @@ impl FittedModel {
     pub fn tells_direction_within_steps(&self) -> bool {
         match &self.part {
             ModelPart::Bridge(part) => part.model.innovation().law() != InnovationLaw::Gaussian,
-            ModelPart::Simulated(_) => false,
+            ModelPart::Polynomial(_) | ModelPart::Simulated(_) => false,
         }
     }
 
@@ -113,10 +117,10 @@ impl FittedModel {
         let n = self.n_variables();
         let dynamics = Dynamics::of(self);
         let visited = self.visited_states();
-        let all: Vec<MeanEffects> = (dynamics.par_iter().zip(&visited))
-            .map(|(one, states)| one.mean_effects(states))
+        let span = self.visited_span();
+        let mut all: Vec<MeanEffects> = (dynamics.par_iter().zip(&visited))
+            .map(|(one, states)| one.mean_effects(states, span))
             .collect();
-        let mut all = all;
         self.take_drawn_effects(&mut all);
         let share = 1.0 / all.len() as f64;
         let mean = |of: &dyn Fn(&MeanEffects) -> f64| share * all.iter().map(of).sum::<f64>();
@@ -163,6 +167,22 @@ impl FittedModel {
         }
     }
 
+    /// Length of all series in the model's units of time; `None` where a file does not tell.
+    fn visited_span(&self) -> Option<f64> {
+        match &self.part {
+            ModelPart::Bridge(part) => {
+                let length = |series: &SeriesPlace| {
+                    let times = &part.times[series.first_point..][..series.n_points];
+                    times[times.len() - 1] - times[0]
+                };
+                Some(part.series.iter().map(length).sum::<f64>() / part.time_unit)
+            }
+            // Its terms have a joint law of their own.
+            ModelPart::Polynomial(_) => None,
+            ModelPart::Simulated(part) => part.span,
+        }
+    }
+
     /// Standardised states that the series have visited, `[state, variable]`, by member.
     fn visited_states(&self) -> Vec<Vec<f64>> {
         let d = self.n_variables();
@@ -178,6 +198,7 @@ impl FittedModel {
             ModelPart::Bridge(part) => {
                 part.members.iter().map(|member| some(&member.paths.means)).collect()
             }
+            ModelPart::Polynomial(part) => vec![some(&part.paths.means)],
             ModelPart::Simulated(part) => vec![some(&part.visited)],
         }
     }

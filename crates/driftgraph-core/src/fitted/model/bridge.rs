@@ -175,9 +175,9 @@ impl BridgePart {
         let knowledge = edge_prior(&description.known_edges, &description.variables)?;
         let scales = description.increment_scales.clone();
         let model = BridgeModel::new(description.structure, &knowledge, scales);
-        let extent = description.extent()?;
+        let extent = check_places(&description.series)?;
         let times = read_doubles(arrays, "paths.times", [extent.n_points, 1], Allowed::Finite)?;
-        description.check_times(&times)?;
+        check_times(&description.series, &times)?;
         let members = (description.seeds.iter().enumerate())
             .map(|(number, &seed)| BridgeMember::read(arrays, &model, extent, number, seed))
             .collect::<Result<_, _>>()?;
@@ -213,9 +213,9 @@ fn belief_arrays(beliefs: &EdgeBeliefs) -> Vec<(&'static str, &Vec<f64>)> {
 
 /// Numbers of rows of the paths' arrays.
 #[derive(Clone, Copy)]
-struct Extent {
+pub(super) struct Extent {
     /// Grid points.
-    n_points: usize,
+    pub(super) n_points: usize,
     /// Rows of deviations and correlations.
     n_deviation_rows: usize,
 }
@@ -320,43 +320,45 @@ impl BridgeDescription {
         }
         Ok(())
     }
+}
 
-    fn extent(&self) -> Result<Extent, ModelError> {
-        let mut extent = Extent { n_points: 0, n_deviation_rows: 0 };
-        for place in &self.series {
-            let end = |first: usize| first.checked_add(place.n_points);
-            let ends = end(place.first_point).zip(end(place.first_deviation_row));
-            let Some((n_points, n_deviation_rows)) = ends.filter(|_| place.n_points > 0) else {
-                return Err(ModelError::Inconsistent {
-                    what: "the grid of a series",
-                    expected: "a number of points".into(),
-                    found: place.n_points.to_string(),
-                });
-            };
-            extent.n_points = extent.n_points.max(n_points);
-            extent.n_deviation_rows = extent.n_deviation_rows.max(n_deviation_rows);
-        }
-        Ok(extent)
+/// The numbers of rows that the paths of some series need.
+pub(super) fn check_places(places: &[SeriesPlace]) -> Result<Extent, ModelError> {
+    let mut extent = Extent { n_points: 0, n_deviation_rows: 0 };
+    for place in places {
+        let end = |first: usize| first.checked_add(place.n_points);
+        let ends = end(place.first_point).zip(end(place.first_deviation_row));
+        let Some((n_points, n_deviation_rows)) = ends.filter(|_| place.n_points > 0) else {
+            return Err(ModelError::Inconsistent {
+                what: "the grid of a series",
+                expected: "a number of points".into(),
+                found: place.n_points.to_string(),
+            });
+        };
+        extent.n_points = extent.n_points.max(n_points);
+        extent.n_deviation_rows = extent.n_deviation_rows.max(n_deviation_rows);
     }
+    Ok(extent)
+}
 
-    fn check_times(&self, times: &[f64]) -> Result<(), ModelError> {
-        for place in &self.series {
-            let own = &times[place.first_point..place.first_point + place.n_points];
-            if let Some(pair) = own.windows(2).find(|pair| pair[1] <= pair[0]) {
-                return Err(crate::CoreError::TimesNotIncreasing {
-                    series: place.name.clone(),
-                    previous: pair[0],
-                    next: pair[1],
-                }
-                .into());
+/// Refuses times of a series that do not increase.
+pub(super) fn check_times(places: &[SeriesPlace], times: &[f64]) -> Result<(), ModelError> {
+    for place in places {
+        let own = &times[place.first_point..place.first_point + place.n_points];
+        if let Some(pair) = own.windows(2).find(|pair| pair[1] <= pair[0]) {
+            return Err(crate::CoreError::TimesNotIncreasing {
+                series: place.name.clone(),
+                previous: pair[0],
+                next: pair[1],
             }
+            .into());
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// What is known about edges, by name.
-fn known_edges(knowledge: &EdgePrior, variables: &[String]) -> Vec<KnownEdge> {
+pub(super) fn known_edges(knowledge: &EdgePrior, variables: &[String]) -> Vec<KnownEdge> {
     let n = variables.len();
     let known = |idx: usize| {
         let log_odds = knowledge.log_odds()[idx];

@@ -12,6 +12,7 @@ const MOST_VISITED: usize = 512;
 /// Largest width of a network that a description may ask for.
 const MAX_WIDTH: usize = 1 << 20;
 const VISITED: &str = "visited_states";
+const SPAN: &str = "visited_time";
 
 /// The simulated posterior's part of a model.
 #[derive(Debug, Clone)]
@@ -19,12 +20,19 @@ pub(crate) struct SimulatedPart {
     pub(crate) fit: Fit,
     /// States that the series have visited, `[state, variable]`, standardised.
     pub(crate) visited: Vec<f64>,
+    /// Length of all series, in the model's units of time; `None` in models of old.
+    pub(crate) span: Option<f64>,
 }
 
 impl SimulatedPart {
     pub(super) fn new(fit: Fit, data: &SeriesSet) -> Self {
         let visited = visited_states(&fit.standardizer().apply(data));
-        Self { fit, visited }
+        let lengths = data.series().iter().map(|series| {
+            let times = series.times();
+            times[times.len() - 1] - times[0]
+        });
+        let span = Some(fit.time_scaling().scale * lengths.sum::<f64>());
+        Self { fit, visited, span }
     }
 
     pub(super) fn arrays(&self) -> Vec<NamedArray> {
@@ -37,6 +45,7 @@ impl SimulatedPart {
             .collect();
         let shape = [self.visited.len() / d, d];
         arrays.push(NamedArray::double(VISITED, shape, self.visited.clone()));
+        arrays.extend(self.span.map(|span| NamedArray::double(SPAN, [1, 1], vec![span])));
         arrays
     }
 
@@ -62,8 +71,12 @@ impl SimulatedPart {
         let n_visited =
             arrays.head(VISITED).map_or(0, |head| head.shape.first().copied().unwrap_or(0));
         let visited = read_doubles(arrays, VISITED, [n_visited, d], Allowed::Finite)?;
+        let span = match arrays.head(SPAN) {
+            Some(_) => Some(read_doubles(arrays, SPAN, [1, 1], Allowed::Finite)?[0]),
+            None => None,
+        };
         let fit = Fit::from_parts(summary, parameters).map_err(|error| settings_problem(&error))?;
-        Ok(Self { fit, visited })
+        Ok(Self { fit, visited, span })
     }
 }
 

@@ -40,6 +40,8 @@ struct Base {
     variance: Vec<f64>,
     /// Variance of lagged effects per time², given their edges.
     linear_variance: Vec<f64>,
+    /// Whether a step says nothing of a variable's causes; empty where nothing was done.
+    left_out: Vec<bool>,
 }
 
 /// Log-odds of every lagged edge from its gain, `[source, target]`; infinite where not learned.
@@ -163,6 +165,7 @@ impl Base {
             linear,
             variance,
             linear_variance,
+            left_out: moments.left_out,
         }
     }
 
@@ -181,6 +184,9 @@ impl Base {
             let state = self.states[row * d + source];
             for target in 0..d {
                 let (idx, at) = (row * d + target, source * d + target);
+                if self.left_out.get(idx).copied().unwrap_or(false) {
+                    continue;
+                }
                 let change = edge - graph[at];
                 let (effect, deviation_square) = model.lagged().effect(parameters, at);
                 let mut added = self.linear[idx] + change * effect * state;

@@ -133,6 +133,7 @@ fn filter(
             let step = layout.step(rows.first_deviation_row + point - 1);
             belief.predict(dynamics, step * layout.time_unit() / dynamics.time_unit);
         }
+        belief.place_marks(layout, rows.first_point + point, point == 0);
         let observed = layout.observed_row(rows.first_point + point);
         let error = belief.update(&dynamics.noise_variances, observed)?;
         if point > 0 {
@@ -143,6 +144,27 @@ fn filter(
 }
 
 impl Belief {
+    /// What was set is known, and what was released begins anew.
+    fn place_marks(&mut self, layout: &BridgeLayout, point: usize, is_first: bool) {
+        /// Variances of a value that was set, and of one of which nothing is known.
+        const SET: f64 = 1e-10;
+        const ANEW: f64 = 4.0;
+        let d = self.mean.len();
+        for idx in 0..d {
+            let set = layout.set_value(point, idx);
+            let is_known = layout.is_left_out(point, idx) || is_first && set.is_some();
+            if !is_known {
+                continue;
+            }
+            for other in 0..d {
+                self.covariance[idx * d + other] = 0.0;
+                self.covariance[other * d + idx] = 0.0;
+            }
+            self.mean[idx] = set.unwrap_or(0.0);
+            self.covariance[idx * (d + 1)] = if set.is_some() { SET } else { ANEW };
+        }
+    }
+
     fn predict(&mut self, dynamics: &FilterDynamics, h: f64) {
         let d = self.mean.len();
         let FilterDynamics { propagation, scales, .. } = dynamics;

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::{CoreError, SeriesSet, TimeGrid};
+use crate::data::experiment::{LEFT_OUT, Push, SET};
+use crate::{CoreError, InputHold, SeriesSet, TimeGrid};
 
 /// How many grid points the default step may cost per observed row.
 const MAX_REFINEMENT: usize = 8;
@@ -44,6 +45,25 @@ pub struct BridgeLayout {
     observed: Vec<f64>,
     /// Length, in time units, of the step that starts at a deviation row; 0 at the last of a grid.
     steps: Vec<f64>,
+    /// Values that were set, `[point, variable]`, `NaN` where none was; empty where nothing was done to any variable.
+    set: Vec<f64>,
+    /// Whether the step into a point says nothing of its causes, `[point, variable]`; empty as well.
+    left_out: Vec<bool>,
+    /// Steps in which a variable is pushed, increasing.
+    pushes: Vec<StepPush>,
+}
+
+/// A share of a step during which a variable is pushed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepPush {
+    /// The point at which the step starts.
+    pub point: usize,
+    /// The variable.
+    pub variable: usize,
+    /// Number of the amount.
+    pub amount: usize,
+    /// Share of the step that lies in the window.
+    pub share: f64,
 }
 
 impl BridgeLayout {
@@ -59,6 +79,9 @@ impl BridgeLayout {
             times: Vec::new(),
             observed: Vec::new(),
             steps: Vec::new(),
+            set: Vec::new(),
+            left_out: Vec::new(),
+            pushes: Vec::new(),
         };
         let mut known: HashMap<u64, Vec<SeriesRows>> = HashMap::new();
         for series_idx in 0..data.n_series() {
@@ -66,6 +89,19 @@ impl BridgeLayout {
         }
         layout.choose_time_unit()?;
         Ok(layout)
+    }
+
+    /// The same, with steps in which a variable is pushed left out: for processes that do not learn by how much.
+    pub(crate) fn without_pushes(mut self) -> Self {
+        let d = self.n_variables;
+        for push in std::mem::take(&mut self.pushes) {
+            if self.left_out.is_empty() {
+                self.left_out = vec![false; self.observed.len()];
+                self.set = vec![f64::NAN; self.observed.len()];
+            }
+            self.left_out[(push.point + 1) * d + push.variable] = true;
+        }
+        self
     }
 
     fn add_series(
@@ -91,6 +127,7 @@ impl BridgeLayout {
             self.observed[start..start + self.n_variables].copy_from_slice(series.row(row));
         }
         let mut added = SeriesRows { series_idx, first_point, first_deviation_row: 0, n_points };
+        self.add_marks(data, &added, &rows, &grid);
         let alike = known.entry(self.hash(&added)).or_default();
         if let Some(other) = alike.iter().find(|other| self.same_deviations(other, &added)) {
             added.first_deviation_row = other.first_deviation_row;
@@ -102,6 +139,76 @@ impl BridgeLayout {
         }
         self.series.push(added);
         Ok(())
+    }
+
+    /// What was done to the variables of a series, on its grid.
+    fn add_marks(&mut self, data: &SeriesSet, added: &SeriesRows, rows: &[usize], grid: &TimeGrid) {
+        let (d, series) = (self.n_variables, &data.series()[added.series_idx]);
+        let Some(marks) = series.marks() else {
+            if !self.left_out.is_empty() {
+                self.left_out.resize(self.observed.len(), false);
+                self.set.resize(self.observed.len(), f64::NAN);
+            }
+            return;
+        };
+        self.left_out.resize(self.observed.len(), false);
+        self.set.resize(self.observed.len(), f64::NAN);
+        for variable in 0..d {
+            let mark = |place: usize| marks.cells[rows[place] * d + variable];
+            let value = |place: usize| series.row(rows[place])[variable];
+            // Rows without any value make no point: what was done there counts for the next.
+            let left_out = |place: usize| {
+                (rows[place - 1] + 1..=rows[place])
+                    .any(|row| marks.cells[row * d + variable] & LEFT_OUT != 0)
+            };
+            for (place, &point) in grid.observation_idx().iter().enumerate() {
+                let is_set = mark(place) & SET != 0;
+                if is_set {
+                    let cell = (added.first_point + point) * d + variable;
+                    self.set[cell] = value(place);
+                    self.observed[cell] = f64::NAN;
+                }
+                if place == 0 || !left_out(place) {
+                    continue;
+                }
+                let before = grid.observation_idx()[place - 1];
+                let was_set = mark(place - 1) & SET != 0;
+                let is_line =
+                    data.input_hold() == InputHold::Linear && data.inputs().contains(&variable);
+                for between in before + 1..=point {
+                    let cell = (added.first_point + between) * d + variable;
+                    self.left_out[cell] = true;
+                    let share = (grid.times()[between] - grid.times()[before])
+                        / (grid.times()[point] - grid.times()[before]);
+                    self.set[cell] = match (was_set, is_set) {
+                        _ if between == point => self.set[cell],
+                        (true, true) if is_line => {
+                            value(place - 1) + share * (value(place) - value(place - 1))
+                        }
+                        (true, _) => value(place - 1),
+                        (false, true) => value(place),
+                        (false, false) => f64::NAN,
+                    };
+                }
+            }
+        }
+        self.add_pushes(&marks.pushes, added.first_point, grid);
+    }
+
+    fn add_pushes(&mut self, pushes: &[Push], first_point: usize, grid: &TimeGrid) {
+        for (step, pair) in grid.times().windows(2).enumerate() {
+            for push in pushes {
+                let inside = push.to.min(pair[1]) - push.from.max(pair[0]);
+                if inside > 0.0 {
+                    self.pushes.push(StepPush {
+                        point: first_point + step,
+                        variable: push.variable,
+                        amount: push.amount,
+                        share: inside / (pair[1] - pair[0]),
+                    });
+                }
+            }
+        }
     }
 
     fn hash(&self, rows: &SeriesRows) -> u64 {
@@ -119,13 +226,22 @@ impl BridgeLayout {
     fn same_deviations(&self, a: &SeriesRows, b: &SeriesRows) -> bool {
         let same_cells = |point: usize| {
             let row = |rows: &SeriesRows| self.observed_row(rows.first_point + point);
+            let points = [a.first_point + point, b.first_point + point];
             row(a).iter().zip(row(b)).all(|(a, b)| a.is_nan() == b.is_nan())
+                && self.is_marked_alike(points)
         };
         a.n_points == b.n_points
             && (0..a.n_points).all(|point| {
                 self.time_since_start(a, point) == self.time_since_start(b, point)
                     && same_cells(point)
             })
+    }
+
+    fn is_marked_alike(&self, [a, b]: [usize; 2]) -> bool {
+        (0..self.n_variables).all(|variable| {
+            self.is_left_out(a, variable) == self.is_left_out(b, variable)
+                && self.set_value(a, variable).is_some() == self.set_value(b, variable).is_some()
+        })
     }
 
     /// Measures time in mean steps, so that rates are of order 1 whatever the user's unit.
@@ -181,6 +297,34 @@ impl BridgeLayout {
     /// Observed values at one point, `NaN` where there is none.
     pub fn observed_row(&self, point: usize) -> &[f64] {
         &self.observed[point * self.n_variables..(point + 1) * self.n_variables]
+    }
+
+    /// Whether anything was set, or any step says nothing of its causes.
+    pub fn has_marks(&self) -> bool {
+        !self.left_out.is_empty()
+    }
+
+    /// Whether the step into a point says nothing of the causes of a variable.
+    pub fn is_left_out(&self, point: usize, variable: usize) -> bool {
+        self.has_marks() && self.left_out[point * self.n_variables + variable]
+    }
+
+    /// The value to which a variable was set at a point.
+    pub fn set_value(&self, point: usize, variable: usize) -> Option<f64> {
+        let value = *self.set.get(point * self.n_variables + variable)?;
+        (!value.is_nan()).then_some(value)
+    }
+
+    /// Steps in which a variable is pushed, by their points.
+    pub fn pushes(&self) -> &[StepPush] {
+        &self.pushes
+    }
+
+    /// Those of the step that starts at a point.
+    pub fn pushes_at(&self, point: usize) -> &[StepPush] {
+        let first = self.pushes.partition_point(|push| push.point < point);
+        let n = self.pushes[first..].partition_point(|push| push.point == point);
+        &self.pushes[first..first + n]
     }
 
     /// Length, in time units, of the step that starts at a deviation row.

@@ -97,6 +97,21 @@ pub(crate) struct KnownLinear<'a> {
     pub(crate) initial_log_deviations: &'a [f64],
 }
 
+/// A linear process with effects within a step, in the same units; of variables that are not its own nothing changes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownLevels<'a> {
+    /// The model's number of each variable of the process.
+    pub(crate) variables: &'a [usize],
+    /// Effects on the drift.
+    pub(crate) lagged: GatedValues<'a>,
+    /// Effects within a step.
+    pub(crate) within: GatedValues<'a>,
+    /// Offsets of the drift.
+    pub(crate) offsets: &'a [f64],
+    /// Logarithms of the innovations' scales.
+    pub(crate) log_diffusions: &'a [f64],
+}
+
 /// Which part of the model a parameter belongs to; parts learn at their own rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParameterPart {
@@ -202,6 +217,27 @@ impl BridgeModel {
         ] {
             for (&variable, value) in process.variables.iter().zip(values) {
                 slot.of_mut(parameters)[variable] = *value;
+            }
+        }
+    }
+
+    /// Sets the effects and innovations of a model with effects within a step to what is known; errors of measurement are
+    /// part of its innovations, and have the given log scale where they would be learned.
+    pub(crate) fn set_levels(
+        &self,
+        parameters: &mut [f64],
+        process: &KnownLevels<'_>,
+        log_noise: f64,
+    ) {
+        self.lagged.set(parameters, &process.lagged, process.variables);
+        if let Some(instant) = &self.instant {
+            instant.set(parameters, &process.within, process.variables);
+        }
+        for (place, &variable) in process.variables.iter().enumerate() {
+            self.offsets.of_mut(parameters)[variable] = process.offsets[place];
+            self.log_diffusions.of_mut(parameters)[variable] = process.log_diffusions[place];
+            if self.structure.learn_noise {
+                self.log_noise.of_mut(parameters)[variable] = log_noise;
             }
         }
     }

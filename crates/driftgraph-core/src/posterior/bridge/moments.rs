@@ -4,8 +4,9 @@
 //! E d = m' - m, Var d = s'² + s² - 2 r s s', Cov(d, z) = r s s' - s². Increments are measured in each
 //! variable's own scale c, and z is multiplied by the step h, since only h z enters the drift.
 
-use super::batch::{BatchSteps, LocalValues};
+use super::batch::{Batch, BatchSteps, LocalValues};
 use super::deviations::{BatchPaths, Deviations};
+use super::layout::BridgeLayout;
 use crate::numeric::kernels::vectorised;
 use crate::numeric::real::ln;
 
@@ -28,6 +29,8 @@ pub(crate) struct StepMoments {
     pub steps: Vec<f64>,
     /// Row of the buffers of deviations that each step reads, `[step]`.
     pub(crate) deviation_row_of: Vec<usize>,
+    /// Whether a step says nothing of a variable's causes, `[step, variable]`; empty where nothing was done.
+    pub(crate) left_out: Vec<bool>,
 }
 
 impl StepMoments {
@@ -48,6 +51,24 @@ impl StepMoments {
         }
         self.steps.clear();
         self.deviation_row_of.clear();
+        self.left_out.clear();
+    }
+
+    /// Notes which variables' causes each step of a batch says nothing of.
+    pub(super) fn leave_out(&mut self, layout: &BridgeLayout, batch: &Batch) {
+        if !layout.has_marks() {
+            return;
+        }
+        for step in &batch.steps {
+            let end = batch.points[step.point + 1];
+            let left_out = |variable| layout.is_left_out(end, variable);
+            self.left_out.extend((0..layout.n_variables()).map(left_out));
+        }
+    }
+
+    /// Whether a step, by its number times the number of variables plus a variable, is left out.
+    pub(crate) fn is_left_out(&self, cell: usize) -> bool {
+        self.left_out.get(cell).copied().unwrap_or(false)
     }
 
     /// Number of steps.
@@ -64,6 +85,7 @@ pub(crate) fn exact_moments(
 ) {
     let d = scales.len();
     out.reset(batch.n_steps(), batch.distinct.len(), d);
+    out.leave_out(layout, batch);
     let log_scales: Vec<f64> = scales.iter().map(|&scale| ln(scale)).collect();
     vectorised(
         #[inline(always)]

@@ -50,6 +50,7 @@ pub(super) fn sampled_moments(
     let d = scales.len();
     let n = batch.n_steps();
     out.reset(n, n, d);
+    out.leave_out(layout, batch);
     sampled.states.resize(n * d, 0.0);
     sampled.normals.resize(n * d, 0.0);
     RandomStream::new(draw.seed, Purpose::Brownian, draw.number).fill_normal(&mut sampled.normals);

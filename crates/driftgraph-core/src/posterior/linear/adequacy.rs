@@ -32,7 +32,7 @@ const MOST_OTHERS: usize = 100;
 /// What the innovations of one variable still contain: shares of their variance.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Shares {
-    /// Explained by products of two states: the process is not linear.
+    /// Explained by products of more states than the process multiplies: two of a linear one.
     pub products: f64,
     /// Explained by earlier states and innovations: delays, hidden states.
     pub past: f64,
@@ -57,6 +57,10 @@ impl Adequacy {
     /// Asks the innovations of a process that was fitted by coordinate ascent.
     pub fn new(grid: &LinearGrid, state: &AscentState, paths: &SmoothedPaths) -> Self {
         let clustering = clustering(grid, state, paths);
+        // Where few may drive many there are far more columns that might explain something than rows.
+        if !grid.rows().is_all() {
+            return Self { clustering, ..Self::unknown(grid.n_variables()) };
+        }
         let rows = InnovationRows::of_linear(grid, &state.dynamics, &paths.means);
         Self { clustering, ..Self::of_rows(&rows) }
     }
@@ -65,7 +69,7 @@ impl Adequacy {
     pub fn of_rows(rows: &InnovationRows) -> Self {
         let d = rows.n_variables();
         // With hardly more rows than variables nothing is left once the states are taken out.
-        if rows.n_rows() < 2 * (d + 1) {
+        if rows.n_rows() < 2 * rows.n_explained() {
             return Self::unknown(d);
         }
         Self { shares: shares(rows), clustering: vec![1.0; d], n_rows: rows.n_rows() as f64 }
@@ -120,7 +124,10 @@ impl Adequacy {
 fn shares(rows: &InnovationRows) -> Vec<Shares> {
     let d = rows.n_variables();
     let errors = rows.projected(rows.errors(), d);
-    let share = |features: &Features| explained_shares(features, &errors, d);
+    // Of a linear process they are few, and left in the count, as they were when its beliefs were put to the test; of a
+    // polynomial they may be half of the rows, which anything would explain.
+    let n_taken = if rows.degree() > 1 { rows.n_explained() } else { 0 };
+    let share = |features: &Features| explained_shares(features, &errors, d, n_taken);
     let products = share(&products_of_states(rows));
     let past = share(&rows.features(rows.past(), 2 * d));
     let time = rows.time_features().map_or_else(|| vec![0.0; d], |features| share(&features));
@@ -134,7 +141,8 @@ fn shares(rows: &InnovationRows) -> Vec<Shares> {
                 columns.extend(chosen.iter().map(|&idx| row[idx]));
             }
             let own: Vec<f64> = errors.chunks_exact(d).map(|row| row[target]).collect();
-            explained_shares(&Features { n_columns: chosen.len(), values: columns }, &own, 1)[0]
+            let features = Features { n_columns: chosen.len(), values: columns };
+            explained_shares(&features, &own, 1, n_taken)[0]
         })
         .collect();
     (0..d)
@@ -154,23 +162,36 @@ fn spread_choice(d: usize, target: usize) -> Vec<usize> {
     all.into_iter().step_by(every).collect()
 }
 
+/// Products of one more state than the process multiplies.
 fn products_of_states(rows: &InnovationRows) -> Features {
     let d = rows.n_variables();
-    let mut pairs: Vec<(usize, usize)> = (0..d).flat_map(|a| (a..d).map(move |b| (a, b))).collect();
-    if pairs.len() > MOST_PRODUCTS {
-        RandomStream::new(0, Purpose::Resampling, 1).shuffle(&mut pairs);
-        pairs.truncate(MOST_PRODUCTS);
+    let mut products: Vec<Vec<usize>> = (0..d).map(|idx| vec![idx]).collect();
+    for _ in 0..rows.degree() {
+        let longer = products.iter().flat_map(|factors| {
+            let last = factors[factors.len() - 1];
+            (last..d).map(move |next| [&factors[..], &[next]].concat())
+        });
+        products = longer.collect();
+        if products.len() > MOST_PRODUCTS {
+            RandomStream::new(0, Purpose::Resampling, 1).shuffle(&mut products);
+            products.truncate(MOST_PRODUCTS);
+        }
     }
     let standard = rows.standard_states();
-    let mut values = Vec::with_capacity(rows.n_rows() * pairs.len());
+    let mut values = Vec::with_capacity(rows.n_rows() * products.len());
     for row in standard.chunks_exact(d) {
-        values.extend(pairs.iter().map(|&(a, b)| row[a] * row[b]));
+        values.extend(
+            products.iter().map(|factors| factors.iter().map(|&idx| row[idx]).product::<f64>()),
+        );
     }
-    rows.features(&values, pairs.len())
+    rows.features(&values, products.len())
 }
 
 /// tr(H⁻¹ B_j) / ((D + 1) g_j) with B_j the variance of scores over series, or blocks of few long ones.
 fn clustering(grid: &LinearGrid, state: &AscentState, paths: &SmoothedPaths) -> Vec<f64> {
+    if !grid.rows().is_all() {
+        return clustering_by_row(grid, state, paths);
+    }
     let (d, m) = (grid.n_variables(), grid.n_variables() + 1);
     let scores = innovations::cluster_scores(grid, &state.dynamics, &paths.means, MIN_CLUSTERS);
     let n = scores.len() as f64;
@@ -201,6 +222,37 @@ fn clustering(grid: &LinearGrid, state: &AscentState, paths: &SmoothedPaths) -> 
     (totals.iter().zip(&state.dynamics.variances))
         .map(|(total, variance)| (total / (n - 1.0) * n / (m as f64 * variance)).max(1.0))
         .collect()
+}
+
+/// The same where every target has columns of its own.
+fn clustering_by_row(grid: &LinearGrid, state: &AscentState, paths: &SmoothedPaths) -> Vec<f64> {
+    let scores = innovations::cluster_scores(grid, &state.dynamics, &paths.means, MIN_CLUSTERS);
+    let (n, rows) = (scores.len() as f64, grid.rows());
+    let of_target = |target: usize| {
+        let row = rows.row(target);
+        let m = row.len();
+        let mut information = paths.sums.products_of(target).whole();
+        let trace: f64 = (0..m).map(|idx| information[idx * (m + 1)]).sum();
+        for idx in 0..m {
+            information[idx * (m + 1)] += 1e-9 * trace / m as f64;
+        }
+        let factor = cholesky(&information, m)?;
+        let mean = |idx: usize| scores.iter().map(|score| score[row.start + idx]).sum::<f64>() / n;
+        let means: Vec<f64> = (0..m).map(mean).collect();
+        let mut total = 0.0;
+        for score in &scores {
+            let own = score[row.clone()].iter().zip(&means);
+            let mut centred: Vec<f64> = own.map(|(score, mean)| score - mean).collect();
+            solve_lower(&factor, m, &mut centred, 1);
+            total += centred.iter().map(|value| value * value).sum::<f64>();
+        }
+        let variance = state.dynamics.variances[target];
+        Some((total / (n - 1.0) * n / (m as f64 * variance)).max(1.0))
+    };
+    if scores.len() < 2 {
+        return vec![1.0; grid.n_variables()];
+    }
+    (0..grid.n_variables()).into_par_iter().map(|idx| of_target(idx).unwrap_or(1.0)).collect()
 }
 
 /// F - U (U'U)⁻¹ U'F for rows of states with a constant; `[row, column]`.

@@ -3,16 +3,19 @@
 //! Nothing is random and there are no rates: every update is the best one given all others.
 
 mod bound;
+mod cut_normal;
 
 use super::dynamics::LinearDynamics;
 use super::grid::LinearGrid;
-use super::joint::{JointFilter, SmoothedPaths};
+use super::joint::{JointFilter, SmoothedPaths, Uncertainty};
 use super::pools::{EdgePools, Gate};
 use super::single::{held_values, smooth_by_variable};
 use super::sums::StepSums;
+use crate::Amount;
 use crate::numeric::real::{Real, ln};
 
 pub use bound::PathMoments;
+pub use cut_normal::{CutNormal, Moments};
 
 /// Rounds of smoothing and regression at the most.
 pub const MAX_ROUNDS: u64 = 40;
@@ -28,6 +31,8 @@ const EDGE_TOLERANCE: f64 = 1e-4;
 const BOUND_TOLERANCE: f64 = 1e-7;
 /// Prior precision of offsets.
 pub(super) const OFFSET_PRECISION: f64 = 0.01;
+/// Prior precision of the amounts by which variables are pushed.
+pub(super) const AMOUNT_PRECISION: f64 = 0.1;
 /// Least variance of innovations, in squared increment scales.
 pub(super) const MIN_VARIANCE: f64 = 1e-6;
 /// A slab's squared scale s² has the prior density s⁻¹ exp(-0.05 / s²), as of one effect of size 0.3 seen before.
@@ -55,7 +60,8 @@ impl Slabs {
     }
 }
 
-/// The posterior of the effects, matrices `[target, source]` of D rows of D + 1, offsets in the last column.
+/// The posterior of the effects, in the rows of effects: matrices `[target, source]` of D rows of D + 1, offsets in the
+/// last column, where there is room for all.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct GatedEffects {
     /// Probabilities of the gates.
@@ -68,27 +74,31 @@ pub struct GatedEffects {
     pub log_odds: Vec<f64>,
     /// Scales of the effects' prior.
     pub slabs: Slabs,
+    /// Laws of the amounts by which variables are pushed.
+    pub amounts: Vec<CutNormal>,
 }
 
 impl GatedEffects {
-    fn new(pools: &EdgePools) -> Self {
-        let (d, m) = (pools.n_variables(), pools.n_variables() + 1);
-        let mut probabilities = vec![1.0; d * m];
-        for target in 0..d {
-            for source in 0..d {
-                probabilities[target * m + source] = match pools.gate(source, target) {
+    fn new(pools: &EdgePools, amounts: &[Amount]) -> Self {
+        let rows = pools.rows();
+        let mut probabilities = vec![1.0; rows.len()];
+        for target in 0..rows.n_variables() {
+            for (entry, _) in rows.sources(target) {
+                probabilities[entry] = match pools.gate_of(entry) {
                     Gate::Free => OPEN_PROBABILITY,
                     Gate::On => 1.0,
                     Gate::Off => 0.0,
                 };
             }
         }
+        let zeros = || vec![0.0; rows.len()];
         Self {
             probabilities,
-            means: vec![0.0; d * m],
-            variances: vec![0.0; d * m],
-            log_odds: vec![0.0; d * m],
+            means: zeros(),
+            variances: zeros(),
+            log_odds: zeros(),
             slabs: FIRST_SLABS,
+            amounts: amounts.iter().map(|amount| CutNormal::unknown(amount.sign())).collect(),
         }
     }
 
@@ -137,14 +147,14 @@ impl<'a> Ascent<'a> {
     ) -> Self {
         let mut order: Vec<usize> = (0..grid.n_variables()).collect();
         order.push(grid.n_variables());
-        let effects = GatedEffects::new(pools);
+        let effects = GatedEffects::new(pools, grid.amounts());
         let state = AscentState {
             round: 0,
             dynamics: start,
             effects,
             bound: f64::NEG_INFINITY,
             converged: false,
-            means: (joint_work(grid) > MOST_JOINT_WORK).then(|| held_values(grid)),
+            means: (!grid.is_smoothed_jointly()).then(|| held_values(grid)),
         };
         Self { grid, pools, learn_noise, order, state }
     }
@@ -204,17 +214,17 @@ impl<'a> Ascent<'a> {
         Some(())
     }
 
-    /// Σ_target Var(W) / g of each source.
-    fn uncertainty(&self) -> Vec<f64> {
-        let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
+    /// What uncertain effects add to the precision of states.
+    fn uncertainty(&self) -> Uncertainty {
         let AscentState { dynamics, effects, .. } = &self.state;
-        let mut sums = vec![0.0; d];
-        for target in 0..d {
-            for (source, sum) in sums.iter_mut().enumerate() {
-                *sum += effects.entry_variance(target * m + source) / dynamics.variances[target];
+        let rows = self.grid.rows();
+        let mut parts = vec![0.0; rows.len()];
+        for target in 0..rows.n_variables() {
+            for (entry, _) in rows.sources(target) {
+                parts[entry] = effects.entry_variance(entry) / dynamics.variances[target];
             }
         }
-        sums
+        Uncertainty::new(rows, |entry| parts[entry], self.grid.layout().has_marks())
     }
 
     /// The law of first states and the observation noise.
@@ -222,11 +232,11 @@ impl<'a> Ascent<'a> {
         let moments = PathMoments::new(self.grid, paths);
         let dynamics = &mut self.state.dynamics;
         for idx in 0..self.grid.n_variables() {
-            let mean = moments.first_sums[idx] / moments.n_series;
+            let n = moments.n_first[idx];
+            let mean = if n > 0.0 { moments.first_sums[idx] / n } else { 0.0 };
             dynamics.initial_means[idx] = mean;
-            let square = moments.first_squares[idx] - moments.n_series * mean * mean;
-            dynamics.initial_variances[idx] =
-                (square.max(0.0) + FIRST_SQUARE) / (moments.n_series + 1.0);
+            let square = moments.first_squares[idx] - n * mean * mean;
+            dynamics.initial_variances[idx] = (square.max(0.0) + FIRST_SQUARE) / (n + 1.0);
             if self.learn_noise && moments.n_observed[idx] > 0.0 {
                 let variance = moments.misfits[idx] / moments.n_observed[idx];
                 dynamics.noise[idx] = variance.max(MIN_VARIANCE);
@@ -237,7 +247,7 @@ impl<'a> Ascent<'a> {
     /// One sweep over all effects, then innovations and slabs.
     pub fn learn_effects(&mut self, sums: &StepSums, floor: f64) {
         let d = self.grid.n_variables();
-        let mut residuals = sums.residuals(&self.state.dynamics.effects);
+        let mut residuals = sums.residuals(&self.state.dynamics);
         let mut expected = self.expected_edges();
         for idx in 0..self.order.len() {
             let source = self.order[idx];
@@ -247,19 +257,20 @@ impl<'a> Ascent<'a> {
                 self.learn_source(source, sums, &mut residuals, &mut expected, floor);
             }
         }
+        self.learn_amounts(sums, &mut residuals);
         self.learn_variances(sums, &residuals);
         self.learn_slabs();
     }
 
     /// Expected number of free edges of every pool.
     fn expected_edges(&self) -> Vec<f64> {
-        let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
-        let mut expected = vec![0.0; d];
-        for target in 0..d {
-            for source in 0..d {
-                if self.pools.gate(source, target) == Gate::Free {
+        let rows = self.grid.rows();
+        let mut expected = vec![0.0; rows.n_variables()];
+        for target in 0..rows.n_variables() {
+            for (entry, source) in rows.sources(target) {
+                if self.pools.gate_of(entry) == Gate::Free {
                     expected[self.pools.pool(source, target)] +=
-                        self.state.effects.probabilities[target * m + source];
+                        self.state.effects.probabilities[entry];
                 }
             }
         }
@@ -275,11 +286,10 @@ impl<'a> Ascent<'a> {
         expected: &mut [f64],
         floor: f64,
     ) {
-        let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
-        let square = sums.products[source * m + source];
         let AscentState { dynamics, effects, .. } = &mut self.state;
-        for target in 0..d {
-            let (idx, gate) = (target * m + source, self.pools.gate(source, target));
+        for (idx, target) in self.grid.rows().targets(source) {
+            let square = sums.square(idx, target);
+            let gate = self.pools.gate_of(idx);
             let variance = dynamics.variances[target];
             let slab = effects.slabs.of(source, target).powi(2);
             let product = residuals[idx] + square * dynamics.effects[idx];
@@ -290,7 +300,7 @@ impl<'a> Ascent<'a> {
             let is_free = gate == Gate::Free;
             let others = expected[pool] - if is_free { own } else { 0.0 };
             let prior = self.pools.collapsed_log_odds(pool, others, self.pools.law())
-                + self.pools.knowledge(source, target);
+                + self.pools.knowledge_of(idx);
             effects.log_odds[idx] = prior + evidence;
             let probability = match gate {
                 Gate::On => 1.0,
@@ -304,52 +314,82 @@ impl<'a> Ascent<'a> {
             effects.means[idx] = mean;
             effects.variances[idx] = 1.0 / precision;
             let effect = probability * mean;
-            move_effect(effect, idx, sums, residuals, &mut dynamics.effects);
+            move_effect(effect, idx, target, sums, residuals, &mut dynamics.effects);
         }
     }
 
     fn learn_offsets(&mut self, sums: &StepSums, residuals: &mut [f64]) {
-        let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
-        let square = sums.products[m * m - 1];
         let AscentState { dynamics, effects, .. } = &mut self.state;
-        for target in 0..d {
-            let (idx, variance) = (target * m + d, dynamics.variances[target]);
+        let rows = self.grid.rows();
+        for target in 0..rows.n_variables() {
+            let idx = rows.offset(target);
+            let (square, variance) = (sums.square(idx, target), dynamics.variances[target]);
             let precision = square / variance + OFFSET_PRECISION;
             let product = residuals[idx] + square * dynamics.effects[idx];
             let mean = product / variance / precision;
             effects.means[idx] = mean;
             effects.variances[idx] = 1.0 / precision;
-            move_effect(mean, idx, sums, residuals, &mut dynamics.effects);
+            move_effect(mean, idx, target, sums, residuals, &mut dynamics.effects);
+        }
+    }
+
+    /// By how much variables are pushed: normal laws cut at 0 where the direction is stated.
+    fn learn_amounts(&mut self, sums: &StepSums, residuals: &mut [f64]) {
+        let rows = self.grid.rows();
+        let AscentState { dynamics, effects, .. } = &mut self.state;
+        for (number, push) in sums.pushes.iter().enumerate() {
+            let variance = dynamics.variances[push.target];
+            let own = dynamics.amounts[number];
+            let product = sums.push_residual(number, dynamics) + push.square * own;
+            let precision = push.square / variance + AMOUNT_PRECISION;
+            let law = CutNormal {
+                mean: product / variance / precision,
+                variance: 1.0 / precision,
+                sign: self.grid.amounts()[number].sign(),
+            };
+            let mean = law.moments().mean;
+            dynamics.amounts[number] = mean;
+            effects.amounts[number] = law;
+            let row = &mut residuals[rows.row(push.target)];
+            let states = row.iter_mut().zip(&push.states);
+            states.for_each(|(left, state)| *left -= (mean - own) * state);
         }
     }
 
     fn learn_variances(&mut self, sums: &StepSums, residuals: &[f64]) {
         for target in 0..self.grid.n_variables() {
             let square = self.expected_square(target, sums, residuals);
-            self.state.dynamics.variances[target] = (square / sums.n_steps).max(MIN_VARIANCE);
+            // Where every step is left out there is nothing to learn from.
+            if sums.n_steps[target] > 0.0 {
+                let variance = (square / sums.n_steps[target]).max(MIN_VARIANCE);
+                self.state.dynamics.variances[target] = variance;
+            }
         }
     }
 
     /// E Σ e² / h of one target under the posterior of its effects.
     fn expected_square(&self, target: usize, sums: &StepSums, residuals: &[f64]) -> f64 {
-        let m = self.grid.n_variables() + 1;
-        let row = &self.state.dynamics.effects[target * m..(target + 1) * m];
-        let spread: f64 = (0..m)
-            .map(|source| {
-                let variance = self.state.effects.entry_variance(target * m + source);
-                sums.products[source * (m + 1)] * variance
+        let (row, products) = (self.grid.rows().row(target), sums.products_of(target));
+        let spread: f64 = (row.enumerate())
+            .map(|(column, entry)| {
+                products.square(column) * self.state.effects.entry_variance(entry)
             })
             .sum();
-        sums.residual_square(target, row, residuals) + spread
+        let own = sums.pushes.iter().zip(&self.state.effects.amounts);
+        let pushed: f64 = own
+            .filter(|(push, _)| push.target == target)
+            .map(|(push, law)| push.square * law.moments().variance)
+            .sum();
+        sums.residual_square(target, &self.state.dynamics, residuals) + spread + pushed
     }
 
     fn learn_slabs(&mut self) {
-        let (d, m) = (self.grid.n_variables(), self.grid.n_variables() + 1);
+        let rows = self.grid.rows();
         let effects = &mut self.state.effects;
         let (mut counts, mut squares) = ([0.0; 2], [0.0; 2]);
-        for target in 0..d {
-            for source in 0..d {
-                let (idx, own) = (target * m + source, usize::from(source == target));
+        for target in 0..rows.n_variables() {
+            for (idx, source) in rows.sources(target) {
+                let own = usize::from(source == target);
                 let p = effects.probabilities[idx];
                 counts[own] += p;
                 squares[own] += p * (effects.means[idx].powi(2) + effects.variances[idx]);
@@ -360,22 +400,21 @@ impl<'a> Ascent<'a> {
     }
 }
 
-/// Sets one entry of the effects `[target, source]` and takes its change out of the residuals of its target.
+/// Sets one entry of a target's effects and takes its change out of the residuals.
 pub(super) fn move_effect(
     effect: f64,
-    idx: usize,
+    entry: usize,
+    target: usize,
     sums: &StepSums,
     residuals: &mut [f64],
     effects: &mut [f64],
 ) {
-    let m = sums.n_variables() + 1;
-    let (target, source) = (idx / m, idx % m);
-    let change = effect - effects[idx];
-    effects[idx] = effect;
+    let change = effect - effects[entry];
+    effects[entry] = effect;
     if change != 0.0 {
-        let row = &mut residuals[target * m..(target + 1) * m];
-        let products = &sums.products[source * m..(source + 1) * m];
-        row.iter_mut().zip(products).for_each(|(left, product)| *left -= change * product);
+        let row = sums.rows().row(target);
+        let column = entry - row.start;
+        sums.products_of(target).add_row(column, -change, &mut residuals[row]);
     }
 }
 

@@ -5,6 +5,8 @@
 pub struct LinearDynamics {
     /// W and, as its last column, b: `[target, source]`, D rows of D + 1.
     pub effects: Vec<f64>,
+    /// Means of the amounts by which variables are pushed, in increment scales per time.
+    pub amounts: Vec<f64>,
     /// Variances g of the innovations per time, in squared increment scales.
     pub variances: Vec<f64>,
     /// Variances of the observation noise.

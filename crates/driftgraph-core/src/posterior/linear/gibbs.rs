@@ -7,10 +7,13 @@
 
 mod densities;
 
-use super::ascent::{MIN_VARIANCE, OFFSET_PRECISION, SLAB_SQUARE, Slabs, move_effect};
+use super::ascent::{
+    AMOUNT_PRECISION, CutNormal, MIN_VARIANCE, OFFSET_PRECISION, SLAB_SQUARE, Slabs, move_effect,
+};
 use super::dynamics::LinearDynamics;
+use super::effect_rows::EffectRows;
 use super::grid::LinearGrid;
-use super::joint::JointFilter;
+use super::joint::{JointFilter, Uncertainty};
 use super::pools::{BetaLaw, EdgePools, Gate};
 use super::sums::StepSums;
 use crate::numeric::real::{Real, ln};
@@ -19,9 +22,9 @@ use crate::random::{Purpose, RandomStream};
 pub use densities::DensityRule;
 
 /// The prior of an innovation's variance g: inverse gamma of shape 1, and this rate.
-const VARIANCE_RATE: f64 = 0.01;
+pub(super) const VARIANCE_RATE: f64 = 0.01;
 /// Largest slab: beyond it an effect moves a variable by several of its increments in one.
-const MAX_SLAB: f64 = 5.0;
+pub(super) const MAX_SLAB: f64 = 5.0;
 /// Sweeps over effects for each draw of the paths.
 const SWEEPS_PER_PATH: usize = 2;
 
@@ -72,17 +75,19 @@ pub struct ChainState {
     pub sweep: u64,
     /// Effects (0 where their gate is closed) and scales.
     pub dynamics: LinearDynamics,
-    /// Gates, `[target, source]` of D rows of D + 1.
+    /// Gates, in the rows of effects.
     gates: Vec<bool>,
     slabs: Slabs,
     law: Option<BetaLaw>,
     /// Observation noise at the start: the centre of its prior.
     first_noise: Vec<f64>,
+    /// Signs of the amounts by which variables are pushed; 0 where any.
+    signs: Vec<f64>,
     /// Sums over counted sweeps.
     pub totals: ChainTotals,
 }
 
-/// Sums over counted visits, matrices `[target, source]` of D rows of D + 1.
+/// Sums over counted visits, in the rows of effects: `[target, source]`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ChainTotals {
     /// Number of counted visits.
@@ -117,11 +122,15 @@ impl<'a> Chain<'a> {
         let mut random = stream(&rules, 0);
         let mut dynamics = start.dynamics.clone();
         let effects = &start.effects;
-        let m = pools.n_variables() + 1;
+        let rows = pools.rows();
         let mut gates = vec![true; effects.probabilities.len()];
-        for (idx, gate) in gates.iter_mut().enumerate() {
-            *gate = idx % m == m - 1 || random.uniform() < effects.probabilities[idx];
-            dynamics.effects[idx] = if *gate { effects.means[idx] } else { 0.0 };
+        for target in 0..rows.n_variables() {
+            let offset = rows.offset(target);
+            for idx in rows.row(target) {
+                let gate = idx == offset || random.uniform() < effects.probabilities[idx];
+                dynamics.effects[idx] = if gate { effects.means[idx] } else { 0.0 };
+                gates[idx] = gate;
+            }
         }
         let zeros = || vec![0.0; gates.len()];
         let totals = ChainTotals {
@@ -135,6 +144,7 @@ impl<'a> Chain<'a> {
         let state = ChainState {
             sweep: 0,
             first_noise: dynamics.noise.clone(),
+            signs: effects.amounts.iter().map(|law| law.sign).collect(),
             dynamics,
             law: pools.law(),
             slabs: effects.slabs,
@@ -202,11 +212,17 @@ impl ChainState {
         random: &mut RandomStream,
     ) -> Option<StepSums> {
         let d = grid.n_variables();
-        let paths = JointFilter::new(grid, &self.dynamics, &vec![0.0; d]).draw(random)?;
+        let certain = Uncertainty::none(d);
+        let paths = JointFilter::new(grid, &self.dynamics, &certain).draw(random)?;
         let layout = grid.layout();
-        let n = layout.series().len() as f64;
         for idx in 0..d {
-            let first = || layout.series().iter().map(|rows| paths[rows.first_point * d + idx]);
+            let free = || {
+                let series = layout.series().iter();
+                series.filter(move |rows| layout.set_value(rows.first_point, idx).is_none())
+            };
+            let first = || free().map(|rows| paths[rows.first_point * d + idx]);
+            // One at the least: where every first state was set, their law is never asked.
+            let n = free().count().max(1) as f64;
             let mean = first().sum::<f64>() / n;
             let variance = &mut self.dynamics.initial_variances[idx];
             let mean = mean + random.normal() * (*variance / n).sqrt();
@@ -239,7 +255,7 @@ impl ChainState {
         counted: bool,
         random: &mut RandomStream,
     ) {
-        let d = sums.n_variables();
+        let rows = pools.rows();
         let counts = self.edge_counts(pools);
         self.law = rules.densities.draw_law(pools, &counts, random);
         let prior: Vec<f64> = (counts.iter().zip(pools.sizes()))
@@ -252,31 +268,27 @@ impl ChainState {
                 }
             })
             .collect();
-        let mut residuals = sums.residuals(&self.dynamics.effects);
-        let mut visits = Vec::with_capacity(if counted { d * d } else { 0 });
-        for target in 0..d {
-            for source in 0..d {
-                let visit =
-                    self.evidence(source, target, rules.tempering[target], sums, &residuals);
-                let prior = prior[pools.pool(source, target)] + pools.knowledge(source, target);
-                self.draw_effect(source, target, &visit, pools, prior, random);
-                let effect = self.drawn_effect(source, target, &visit, random);
-                move_effect(
-                    effect,
-                    target * (d + 1) + source,
-                    sums,
-                    &mut residuals,
-                    &mut self.dynamics.effects,
-                );
+        let mut residuals = sums.residuals(&self.dynamics);
+        let mut visits = Vec::with_capacity(if counted { rows.len() } else { 0 });
+        for target in 0..rows.n_variables() {
+            let weight = rules.tempering[target];
+            for (entry, source) in rows.sources(target) {
+                let slab = self.slabs.of(source, target).powi(2);
+                let visit = self.evidence(entry, target, weight, slab, sums, &residuals);
+                let prior = prior[pools.pool(source, target)] + pools.knowledge_of(entry);
+                self.draw_gate(entry, &visit, pools, prior, random);
+                let effect = self.drawn_effect(entry, &visit, random);
+                let effects = &mut self.dynamics.effects;
+                move_effect(effect, entry, target, sums, &mut residuals, effects);
                 if counted {
                     visits.push(visit);
                 }
             }
             self.draw_offset(target, sums, &mut residuals, random);
-            let weight = rules.tempering[target];
+            self.draw_amounts(target, sums, &mut residuals, random);
             self.draw_variance(target, weight, sums, &residuals, random);
         }
-        self.draw_slabs(d, random);
+        self.draw_slabs(rows, random);
         if counted {
             self.count(pools, &visits);
         }
@@ -284,12 +296,11 @@ impl ChainState {
 
     /// Free edges of every pool.
     fn edge_counts(&self, pools: &EdgePools) -> Vec<f64> {
-        let d = pools.n_variables();
-        let mut counts = vec![0.0; d];
-        for target in 0..d {
-            for source in 0..d {
-                let open = self.gates[target * (d + 1) + source];
-                if open && pools.gate(source, target) == Gate::Free {
+        let rows = pools.rows();
+        let mut counts = vec![0.0; rows.n_variables()];
+        for target in 0..rows.n_variables() {
+            for (entry, source) in rows.sources(target) {
+                if self.gates[entry] && pools.gate_of(entry) == Gate::Free {
                     counts[pools.pool(source, target)] += 1.0;
                 }
             }
@@ -300,17 +311,15 @@ impl ChainState {
     /// The law of one effect given all others, and the evidence for it.
     fn evidence(
         &self,
-        source: usize,
+        entry: usize,
         target: usize,
         weight: f64,
+        slab: f64,
         sums: &StepSums,
         residuals: &[f64],
     ) -> Visit {
-        let m = sums.n_variables() + 1;
-        let idx = target * m + source;
-        let square = sums.products[source * (m + 1)];
-        let product = residuals[idx] + square * self.dynamics.effects[idx];
-        let slab = self.slabs.of(source, target).powi(2);
+        let square = sums.square(entry, target);
+        let product = residuals[entry] + square * self.dynamics.effects[entry];
         let weight = weight / self.dynamics.variances[target];
         let precision = square * weight + 1.0 / slab;
         let mean = product * weight / precision;
@@ -318,32 +327,23 @@ impl ChainState {
         Visit { mean, deviation: precision.sqrt().recip(), evidence }
     }
 
-    fn draw_effect(
+    fn draw_gate(
         &mut self,
-        source: usize,
-        target: usize,
+        entry: usize,
         visit: &Visit,
         pools: &EdgePools,
         prior: f64,
         random: &mut RandomStream,
     ) {
-        let open = match pools.gate(source, target) {
+        self.gates[entry] = match pools.gate_of(entry) {
             Gate::On => true,
             Gate::Off => false,
             Gate::Free => random.uniform() < (prior + visit.evidence).sigmoid(),
         };
-        self.gates[target * (pools.n_variables() + 1) + source] = open;
     }
 
-    fn drawn_effect(
-        &self,
-        source: usize,
-        target: usize,
-        visit: &Visit,
-        random: &mut RandomStream,
-    ) -> f64 {
-        let open = self.gates[target * (self.dynamics.n_variables() + 1) + source];
-        if open { visit.mean + visit.deviation * random.normal() } else { 0.0 }
+    fn drawn_effect(&self, entry: usize, visit: &Visit, random: &mut RandomStream) -> f64 {
+        if self.gates[entry] { visit.mean + visit.deviation * random.normal() } else { 0.0 }
     }
 
     fn draw_offset(
@@ -353,14 +353,36 @@ impl ChainState {
         residuals: &mut [f64],
         random: &mut RandomStream,
     ) {
-        let m = sums.n_variables() + 1;
-        let idx = target * m + m - 1;
-        let square = sums.products[m * m - 1];
+        let idx = sums.rows().offset(target);
+        let square = sums.square(idx, target);
         let product = residuals[idx] + square * self.dynamics.effects[idx];
         let variance = self.dynamics.variances[target];
         let precision = square / variance + OFFSET_PRECISION;
         let offset = product / variance / precision + random.normal() / precision.sqrt();
-        move_effect(offset, idx, sums, residuals, &mut self.dynamics.effects);
+        move_effect(offset, idx, target, sums, residuals, &mut self.dynamics.effects);
+    }
+
+    /// By how much a variable is pushed, each amount that there is for it.
+    fn draw_amounts(
+        &mut self,
+        target: usize,
+        sums: &StepSums,
+        residuals: &mut [f64],
+        random: &mut RandomStream,
+    ) {
+        for (number, push) in sums.pushes.iter().enumerate() {
+            if push.target != target {
+                continue;
+            }
+            let (variance, own) = (self.dynamics.variances[target], self.dynamics.amounts[number]);
+            let product = sums.push_residual(number, &self.dynamics) + push.square * own;
+            let precision = push.square / variance + AMOUNT_PRECISION;
+            let (mean, sign) = (product / variance / precision, self.signs[number]);
+            let amount = CutNormal { mean, variance: 1.0 / precision, sign }.draw(random);
+            self.dynamics.amounts[number] = amount;
+            let row = residuals[sums.rows().row(target)].iter_mut();
+            row.zip(&push.states).for_each(|(left, state)| *left -= (amount - own) * state);
+        }
     }
 
     fn draw_variance(
@@ -371,22 +393,20 @@ impl ChainState {
         residuals: &[f64],
         random: &mut RandomStream,
     ) {
-        let m = sums.n_variables() + 1;
-        let row = &self.dynamics.effects[target * m..(target + 1) * m];
-        let square = sums.residual_square(target, row, residuals).max(1e-9);
+        let square = sums.residual_square(target, &self.dynamics, residuals).max(1e-9);
         let rate = 0.5 * weight * square + VARIANCE_RATE;
-        let drawn = random.inverse_gamma(0.5 * weight * sums.n_steps + 1.0, rate);
+        let drawn = random.inverse_gamma(0.5 * weight * sums.n_steps[target] + 1.0, rate);
         self.dynamics.variances[target] = drawn.max(MIN_VARIANCE);
     }
 
-    fn draw_slabs(&mut self, d: usize, random: &mut RandomStream) {
+    fn draw_slabs(&mut self, rows: &EffectRows, random: &mut RandomStream) {
         let (mut counts, mut squares) = ([0.0; 2], [0.0; 2]);
-        for target in 0..d {
-            for source in 0..d {
-                let (idx, own) = (target * (d + 1) + source, usize::from(source == target));
-                if self.gates[idx] {
+        for target in 0..rows.n_variables() {
+            for (entry, source) in rows.sources(target) {
+                if self.gates[entry] {
+                    let own = usize::from(source == target);
                     counts[own] += 1.0;
-                    squares[own] += self.dynamics.effects[idx].powi(2);
+                    squares[own] += self.dynamics.effects[entry].powi(2);
                 }
             }
         }
@@ -399,17 +419,18 @@ impl ChainState {
 
     /// Adds the visits of a sweep to the totals, with densities integrated out.
     fn count(&mut self, pools: &EdgePools, visits: &[Visit]) {
-        let d = pools.n_variables();
+        let rows = pools.rows();
         let counts = self.edge_counts(pools);
         self.totals.n += 1.0;
-        for (at, visit) in visits.iter().enumerate() {
-            let (target, source) = (at / d, at % d);
-            let idx = target * (d + 1) + source;
+        let entries = (0..rows.n_variables()).flat_map(|target| {
+            rows.sources(target).map(move |(idx, source)| (idx, source, target))
+        });
+        for ((idx, source, target), visit) in entries.zip(visits) {
             let pool = pools.pool(source, target);
-            let own = self.gates[idx] && pools.gate(source, target) == Gate::Free;
+            let own = self.gates[idx] && pools.gate_of(idx) == Gate::Free;
             let others = counts[pool] - f64::from(u8::from(own));
             let log_odds = pools.collapsed_log_odds(pool, others, self.law)
-                + pools.knowledge(source, target)
+                + pools.knowledge_of(idx)
                 + visit.evidence;
             let probability = log_odds.sigmoid();
             let totals = &mut self.totals;

@@ -1,9 +1,11 @@
 //! Series on their grids, in an order of variables and series that depends on values alone.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use super::effect_rows::EffectRows;
 use crate::posterior::bridge::layout::{BridgeLayout, SeriesRows};
-use crate::{CoreError, ObservedSeries, SeriesSet};
+use crate::{Amount, CoreError, ObservedSeries, SeriesSet};
 
 /// Standardised series on grids, with the usual sizes of their increments.
 #[derive(Debug, Clone)]
@@ -15,6 +17,12 @@ pub struct LinearGrid {
     /// The user's number of each series.
     series: Vec<usize>,
     groups: Vec<Group>,
+    /// Whether each variable is an input.
+    is_input: Vec<bool>,
+    /// By what variables are pushed.
+    amounts: Vec<Amount>,
+    /// The effects there is room for.
+    rows: Arc<EffectRows>,
 }
 
 /// Series that share grid and holes, and so all covariances.
@@ -31,14 +39,40 @@ impl LinearGrid {
     pub fn new(data: &SeriesSet, step_size: f64, scales: &[f64]) -> Result<Self, CoreError> {
         let variables = variable_order(data);
         let series = series_order(data, &variables);
-        let reordered = (series.iter())
-            .map(|&idx| reordered_series(&data.series()[idx], &variables))
-            .collect::<Result<Vec<_>, _>>()?;
-        let names = variables.iter().map(|&idx| data.variables()[idx].clone()).collect();
-        let layout = BridgeLayout::new(&SeriesSet::new(names, reordered)?, step_size)?;
+        let reordered = data.subset(&series)?.with_variables(&variables)?;
+        let layout = BridgeLayout::new(&reordered, step_size)?;
         let scales = variables.iter().map(|&idx| scales[idx]).collect();
         let groups = groups(&layout);
-        Ok(Self { layout, scales, variables, series, groups })
+        let is_input = (0..variables.len()).map(|idx| reordered.inputs().contains(&idx)).collect();
+        let amounts = reordered.amounts().to_vec();
+        let rows = Arc::new(EffectRows::all(variables.len()));
+        Ok(Self { layout, scales, variables, series, groups, is_input, amounts, rows })
+    }
+
+    /// The same with room for some effects alone; its variables are then smoothed one by one.
+    #[must_use]
+    pub fn with_rows(self, rows: EffectRows) -> Self {
+        Self { rows: Arc::new(rows), ..self }
+    }
+
+    /// The effects there is room for.
+    pub fn rows(&self) -> &Arc<EffectRows> {
+        &self.rows
+    }
+
+    /// Whether all variables can be smoothed together.
+    pub(super) fn is_smoothed_jointly(&self) -> bool {
+        self.rows.is_all() && super::ascent::joint_work(self) <= super::ascent::MOST_JOINT_WORK
+    }
+
+    /// Whether a variable is an input, which nothing drives.
+    pub(super) fn is_input(&self, variable: usize) -> bool {
+        self.is_input[variable]
+    }
+
+    /// By what variables are pushed.
+    pub fn amounts(&self) -> &[Amount] {
+        &self.amounts
     }
 
     /// Number of variables, D.
@@ -79,7 +113,8 @@ impl LinearGrid {
         dynamics: &super::dynamics::LinearDynamics,
         random: &mut crate::random::RandomStream,
     ) -> Option<Vec<f64>> {
-        super::joint::JointFilter::new(self, dynamics, &vec![0.0; self.n_variables()]).draw(random)
+        let certain = super::joint::Uncertainty::none(self.n_variables());
+        super::joint::JointFilter::new(self, dynamics, &certain).draw(random)
     }
 
     /// Length of the step that starts at a point; 0 at the last of a series.
@@ -114,13 +149,15 @@ impl LinearGrid {
     pub fn can_be_drawn(&self) -> bool {
         /// Multiplications per draw: about a quarter of a second.
         const MOST_WORK: f64 = 1e9;
-        super::ascent::joint_work(self) <= MOST_WORK
+        self.rows.is_all() && super::ascent::joint_work(self) <= MOST_WORK
     }
 
-    /// Whether every cell of every grid point was observed.
+    /// Whether every cell of every grid point was observed or set.
     pub fn is_complete(&self) -> bool {
-        (0..self.layout.n_points())
-            .all(|point| self.layout.observed_row(point).iter().all(|value| !value.is_nan()))
+        (0..self.layout.n_points()).all(|point| {
+            let mut cells = self.layout.observed_row(point).iter().enumerate();
+            cells.all(|(idx, value)| !value.is_nan() || self.layout.set_value(point, idx).is_some())
+        })
     }
 }
 
@@ -173,14 +210,4 @@ fn series_order(data: &SeriesSet, variables: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..data.n_series()).collect();
     order.sort_by(compare);
     order
-}
-
-fn reordered_series(
-    series: &ObservedSeries,
-    variables: &[usize],
-) -> Result<ObservedSeries, CoreError> {
-    let rows = 0..series.n_observations();
-    let values = rows.flat_map(|row| variables.iter().map(move |&idx| series.row(row)[idx]));
-    let values = values.collect();
-    ObservedSeries::new(series.name(), variables.len(), series.times().to_vec(), values)
 }

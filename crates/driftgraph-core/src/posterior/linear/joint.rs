@@ -4,16 +4,79 @@ mod draws;
 mod record;
 mod transition;
 
-use self::record::{Record, completion, symmetrise};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use self::record::{PointMarks, Record, completion, symmetrise};
 use self::transition::Transition;
 use super::dynamics::LinearDynamics;
+use super::effect_rows::EffectRows;
 use super::grid::{Group, LinearGrid};
 use super::sums::StepSums;
 use crate::numeric::kernels::{View, add_product, product, transpose};
 use crate::numeric::linalg::{cholesky, solve_lower, solve_upper};
+use crate::posterior::bridge::layout::BridgeLayout;
 
 /// Relative change of a covariance from one point to the next below which it stands still.
 const STEADY: f64 = 1e-9;
+
+/// Variance of a value that was set, in place of none.
+const SET_VARIANCE: f64 = 1e-10;
+/// Variance of a state that begins anew, where what led to it is left out.
+pub(super) const ANEW_VARIANCE: f64 = 4.0;
+
+/// What uncertain effects add to the precision of a state, per time.
+#[derive(Debug, Clone)]
+pub(super) struct Uncertainty {
+    /// Σ_target Var(W) / g of each source.
+    sums: Vec<f64>,
+    /// Var(W) / g of every entry; empty where the sums are all that is needed.
+    parts: Vec<f64>,
+    rows: Arc<EffectRows>,
+}
+
+impl Uncertainty {
+    /// Effects that are known.
+    pub(super) fn none(n_variables: usize) -> Self {
+        let rows = Arc::new(EffectRows::between(&[], &[]));
+        Self { sums: vec![0.0; n_variables], parts: Vec::new(), rows }
+    }
+
+    /// From Var(W) / g of every entry.
+    pub(super) fn new(
+        rows: &Arc<EffectRows>,
+        part: impl Fn(usize) -> f64,
+        keep_parts: bool,
+    ) -> Self {
+        let mut sums = vec![0.0; rows.n_variables()];
+        let mut parts = vec![0.0; if keep_parts { rows.len() } else { 0 }];
+        for target in 0..rows.n_variables() {
+            for (entry, source) in rows.sources(target) {
+                let part = part(entry);
+                sums[source] += part;
+                if keep_parts {
+                    parts[entry] = part;
+                }
+            }
+        }
+        Self { sums, parts, rows: Arc::clone(rows) }
+    }
+
+    /// Where a step leads to this point: effects on targets of whose causes it says nothing cost nothing.
+    pub(super) fn at(&self, layout: &BridgeLayout, next: Option<usize>) -> Cow<'_, [f64]> {
+        let d = self.sums.len();
+        let Some(next) = next.filter(|_| !self.parts.is_empty()) else {
+            return Cow::Borrowed(&self.sums);
+        };
+        let mut sums = self.sums.clone();
+        for target in (0..d).filter(|&target| layout.is_left_out(next, target)) {
+            for (entry, source) in self.rows.sources(target) {
+                sums[source] = (sums[source] - self.parts[entry]).max(0.0);
+            }
+        }
+        Cow::Owned(sums)
+    }
+}
 
 /// The posterior of all paths: moments by point, and the sums of their steps.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,8 +115,8 @@ struct Back {
 pub(super) struct JointFilter<'a> {
     grid: &'a LinearGrid,
     dynamics: &'a LinearDynamics,
-    /// Σ_target Var(W) / g of each source: what uncertain effects add to the precision of a state, per time.
-    uncertainty: &'a [f64],
+    /// What uncertain effects add to the precision of a state.
+    uncertainty: &'a Uncertainty,
     /// Relative change below which a covariance stands still.
     steady: f64,
 }
@@ -62,13 +125,26 @@ impl<'a> JointFilter<'a> {
     pub(super) fn new(
         grid: &'a LinearGrid,
         dynamics: &'a LinearDynamics,
-        uncertainty: &'a [f64],
+        uncertainty: &'a Uncertainty,
     ) -> Self {
         Self { grid, dynamics, uncertainty, steady: STEADY }
     }
 
-    fn transition(&self, step: f64) -> Transition {
-        Transition::new(self.dynamics, self.grid.scales(), step)
+    fn transition(&self, record: &Record) -> Transition {
+        Transition::new(self.dynamics, self.grid.scales(), record.step, &record.marks.left_out)
+    }
+
+    /// What was done to the variables at a point of a group.
+    fn marks(&self, group: &Group, point: usize) -> PointMarks {
+        let (layout, at) = (self.grid.layout(), group.first_points[0] + point);
+        if !layout.has_marks() {
+            return PointMarks::default();
+        }
+        let all = || 0..self.grid.n_variables();
+        PointMarks {
+            left_out: all().filter(|&idx| layout.is_left_out(at, idx)).collect(),
+            set: all().filter(|&idx| layout.set_value(at, idx).is_some()).collect(),
+        }
     }
 
     fn offsets(&self, step: f64) -> Vec<f64> {
@@ -93,10 +169,12 @@ impl<'a> JointFilter<'a> {
         let observed = layout.observed_row(group.first_points[0] + point);
         let last = point + 1 == group.n_points;
         let step = if last { 0.0 } else { layout.step(group.first_deviation_row + point) };
+        let next = group.first_points[0] + point + 1;
+        let uncertainty = self.uncertainty.at(layout, if last { None } else { Some(next) });
         (observed.iter().enumerate())
             .map(|(idx, value)| {
                 let known = if value.is_nan() { 0.0 } else { 1.0 / self.dynamics.noise[idx] };
-                known + step * self.uncertainty[idx]
+                known + step * uncertainty[idx]
             })
             .collect()
     }
@@ -108,11 +186,13 @@ impl<'a> JointFilter<'a> {
         for point in 0..group.n_points {
             let step = self.step_before(group, point);
             let precisions = self.precisions(group, point);
+            let marks = self.marks(group, point);
             let before = all.of_point.last().map(|&idx| &all.records[idx]);
             if let Some(before) = before
                 && before.steady
                 && before.step == step
                 && before.precisions == precisions
+                && before.marks == marks
             {
                 all.of_point.push(all.records.len() - 1);
                 continue;
@@ -121,15 +201,17 @@ impl<'a> JointFilter<'a> {
                 None => {
                     let mut first = vec![0.0; d * d];
                     for (idx, variance) in self.dynamics.initial_variances.iter().enumerate() {
-                        first[idx * (d + 1)] = *variance;
+                        first[idx * (d + 1)] =
+                            if marks.set.contains(&idx) { SET_VARIANCE } else { *variance };
                     }
                     first
                 }
-                Some(before) => self.predicted_covariance(&before.filtered, step),
+                Some(before) => self.predicted_covariance(&before.filtered, step, &marks),
             };
-            let mut record = Record::new(predicted, precisions, step)?;
+            let mut record = Record::new(predicted, precisions, step, marks)?;
             record.steady = before.is_some_and(|before| {
                 before.step == record.step
+                    && before.marks == record.marks
                     && before.precisions == record.precisions
                     && nearly_equal(&before.filtered, &record.filtered, self.steady)
             });
@@ -139,9 +221,9 @@ impl<'a> JointFilter<'a> {
         Some(all)
     }
 
-    fn predicted_covariance(&self, filtered: &[f64], step: f64) -> Vec<f64> {
-        let d = self.grid.n_variables();
-        let transition = self.transition(step);
+    fn predicted_covariance(&self, filtered: &[f64], step: f64, marks: &PointMarks) -> Vec<f64> {
+        let (d, scales) = (self.grid.n_variables(), self.grid.scales());
+        let transition = Transition::new(self.dynamics, scales, step, &marks.left_out);
         // F is symmetric: F T = (T' F)'.
         let half = transition.transposed_times(filtered);
         let mut turned = vec![0.0; d * d];
@@ -149,7 +231,11 @@ impl<'a> JointFilter<'a> {
         let mut predicted = transition.transposed_times(&turned);
         symmetrise(&mut predicted, d);
         for (idx, scale) in self.grid.scales().iter().enumerate() {
-            predicted[idx * (d + 1)] += scale * scale * self.dynamics.variances[idx] * step;
+            predicted[idx * (d + 1)] += match marks.left_out.binary_search(&idx) {
+                Ok(_) if marks.set.contains(&idx) => SET_VARIANCE,
+                Ok(_) => ANEW_VARIANCE,
+                Err(_) => scale * scale * self.dynamics.variances[idx] * step,
+            };
         }
         predicted
     }
@@ -165,7 +251,7 @@ impl<'a> JointFilter<'a> {
         }
         let (here, next) = (&all.records[key.0], &all.records[key.1]);
         // J = P⁻¹ T' F with P the predicted covariance of the next point and F the filtered one of this.
-        let mut gain = self.transition(next.step).transposed_times(&here.filtered);
+        let mut gain = self.transition(next).transposed_times(&here.filtered);
         let factor = cholesky(&next.predicted, d)?;
         solve_lower(&factor, d, &mut gain, d);
         let half_gain = gain.clone();
@@ -180,18 +266,22 @@ impl<'a> JointFilter<'a> {
         let mut means =
             Means { filtered: Vec::with_capacity(size), predicted: Vec::with_capacity(size) };
         let mut here = self.dynamics.initial_means.repeat(n);
-        let mut last: Option<(f64, Transition, Vec<f64>)> = None;
+        let mut last: Option<(usize, Transition, Vec<f64>)> = None;
         for (point, &idx) in all.of_point.iter().enumerate() {
             let record = &all.records[idx];
             if point > 0 {
-                if last.as_ref().is_none_or(|last| last.0 != record.step) {
-                    let step = record.step;
-                    last = Some((step, self.transition(step), self.offsets(step)));
+                let differs = |last: &(usize, Transition, Vec<f64>)| {
+                    let last = &all.records[last.0];
+                    last.step != record.step || last.marks != record.marks
+                };
+                if last.as_ref().is_none_or(differs) {
+                    last = Some((idx, self.transition(record), self.offsets(record.step)));
                 }
                 if let Some((_, transition, offsets)) = &last {
                     here = transition.next(&here, offsets);
                 }
             }
+            self.place_marks(group, point, record, &mut here);
             means.predicted.extend_from_slice(&here);
             let n_cells = record.cells.len();
             let errors = self.errors(group, point, record, &here);
@@ -200,6 +290,29 @@ impl<'a> JointFilter<'a> {
             means.filtered.extend_from_slice(&here);
         }
         means
+    }
+
+    /// What was done to the variables on the way to a point: values that were set, and pushes.
+    fn place_marks(&self, group: &Group, point: usize, record: &Record, here: &mut [f64]) {
+        let (layout, d) = (self.grid.layout(), self.grid.n_variables());
+        for (&first, mean) in group.first_points.iter().zip(here.chunks_exact_mut(d)) {
+            let at = first + point;
+            if point > 0 {
+                for push in layout.pushes_at(at - 1) {
+                    let amount = self.dynamics.amounts[push.amount];
+                    let scale = self.grid.scales()[push.variable];
+                    mean[push.variable] += push.share * record.step * scale * amount;
+                }
+            }
+            for &idx in &record.marks.left_out {
+                mean[idx] = layout.set_value(at, idx).unwrap_or(0.0);
+            }
+            if point == 0 {
+                for &idx in &record.marks.set {
+                    mean[idx] = layout.set_value(at, idx).unwrap_or(mean[idx]);
+                }
+            }
+        }
     }
 
     /// What was observed at a point, with what stands for the uncertainty of effects, less the predicted means;
@@ -244,13 +357,14 @@ impl<'a> JointFilter<'a> {
             means: vec![0.0; layout.n_points() * d],
             variances: vec![0.0; layout.n_deviation_rows() * d],
             neighbours: vec![0.0; layout.n_deviation_rows() * d],
-            sums: StepSums::zero(d),
+            sums: StepSums::none(self.grid.rows()),
             log_evidence: 0.0,
         };
         for group in self.grid.groups() {
             self.smooth_group(group, &mut paths)?;
         }
         paths.sums.add_paths(self.grid, &paths.means);
+        paths.sums.finish();
         Some(paths)
     }
 
@@ -322,13 +436,29 @@ impl<'a> JointFilter<'a> {
         let (h, n) =
             (self.grid.layout().step(group.first_deviation_row + point), group.first_points.len());
         let (weight, n) = (h * n as f64, n as f64);
+        let is_left_out =
+            |idx: usize| self.grid.layout().is_left_out(group.first_points[0] + point + 1, idx);
+        for target in (0..d).filter(|&idx| is_left_out(idx) && !self.grid.is_input(idx)) {
+            sums.keep_from(target, |own| {
+                for row in 0..d {
+                    let before = &before[row * d..(row + 1) * d];
+                    let own = own[row * m..(row + 1) * m].iter_mut();
+                    own.zip(before).for_each(|(own, value)| *own -= weight * value);
+                }
+            });
+        }
         for row in 0..d {
             let scale = n / self.grid.scales()[row];
             for col in 0..d {
                 sums.products[row * m + col] += weight * before[row * d + col];
                 // Σ u d' as [target, source]: cov(z_j' - z_j, z_i).
-                sums.responses[row * m + col] +=
-                    scale * (cross[row * d + col] - before[row * d + col]);
+                if !is_left_out(row) {
+                    sums.responses[row * m + col] +=
+                        scale * (cross[row * d + col] - before[row * d + col]);
+                }
+            }
+            if is_left_out(row) {
+                continue;
             }
             let diagonal = row * (d + 1);
             let increment = after[diagonal] + before[diagonal] - 2.0 * cross[diagonal];
@@ -339,7 +469,7 @@ impl<'a> JointFilter<'a> {
     /// Filtered and predicted means of every point, `[point, variable]`; `None` where the filter would cost too much
     /// or a covariance is not positive definite.
     pub(super) fn predictions(&self) -> Option<Predictions> {
-        if super::ascent::joint_work(self.grid) > super::ascent::MOST_JOINT_WORK {
+        if !self.grid.is_smoothed_jointly() {
             return None;
         }
         let d = self.grid.n_variables();

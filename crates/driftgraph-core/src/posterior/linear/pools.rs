@@ -1,5 +1,8 @@
 //! The graph prior of a linear process: which edges share a density, and which are fixed.
 
+use std::sync::Arc;
+
+use super::effect_rows::EffectRows;
 use crate::graph::density::GraphDensity;
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::numeric::real::ln;
@@ -9,11 +12,12 @@ use crate::numeric::real::ln;
 /// A variable's effect on itself is always there unless it was forbidden: it has a slab of its own and no pool.
 #[derive(Debug, Clone)]
 pub struct EdgePools {
-    n_variables: usize,
+    rows: Arc<EffectRows>,
     density: GraphDensity,
-    gates: Vec<Gate>,
-    /// The user's log-odds, `[source, target]`.
-    knowledge: Vec<f64>,
+    /// In the rows of effects.
+    gates: Arc<Vec<Gate>>,
+    /// The user's log-odds, in the rows of effects.
+    knowledge: Arc<Vec<f64>>,
     /// Free edges of each pool.
     sizes: Vec<f64>,
 }
@@ -42,24 +46,42 @@ impl EdgePools {
     /// The prior of a graph with this density; `knowledge` was made with sparsity 0.
     pub fn new(density: GraphDensity, knowledge: &EdgePrior) -> Self {
         let n = knowledge.n_variables();
-        let gate = |idx: usize| match knowledge.rules()[idx] {
-            EdgeRule::Forbidden => Gate::Off,
-            EdgeRule::Required => Gate::On,
-            EdgeRule::Free if idx / n == idx % n => Gate::On,
-            EdgeRule::Free => Gate::Free,
+        let known = |source: usize, target: usize| {
+            let idx = source * n + target;
+            (knowledge.rules()[idx], knowledge.log_odds()[idx])
         };
-        let gates: Vec<Gate> = (0..n * n).map(gate).collect();
-        let mut pools = Self {
-            n_variables: n,
-            density,
-            gates,
-            knowledge: knowledge.log_odds().to_vec(),
-            sizes: vec![0.0; n],
-        };
-        for idx in 0..n * n {
-            if pools.gates[idx] == Gate::Free {
-                let pool = pools.pool(idx / n, idx % n);
-                pools.sizes[pool] += 1.0;
+        Self::with_rows(density, &Arc::new(EffectRows::all(n)), known)
+    }
+
+    /// The same with room for some effects alone; `known` gives rule and log-odds of source and target.
+    pub fn with_rows(
+        density: GraphDensity,
+        rows: &Arc<EffectRows>,
+        known: impl Fn(usize, usize) -> (EdgeRule, f64),
+    ) -> Self {
+        let n = rows.n_variables();
+        let (mut gates, mut log_odds) = (vec![Gate::On; rows.len()], vec![0.0; rows.len()]);
+        for target in 0..n {
+            for (entry, source) in rows.sources(target) {
+                let (rule, odds) = known(source, target);
+                log_odds[entry] = odds;
+                gates[entry] = match rule {
+                    EdgeRule::Forbidden => Gate::Off,
+                    EdgeRule::Required => Gate::On,
+                    EdgeRule::Free if source == target => Gate::On,
+                    EdgeRule::Free => Gate::Free,
+                };
+            }
+        }
+        let (gates, knowledge) = (Arc::new(gates), Arc::new(log_odds));
+        let mut pools =
+            Self { rows: Arc::clone(rows), density, gates, knowledge, sizes: vec![0.0; n] };
+        for target in 0..n {
+            for (entry, source) in rows.sources(target) {
+                if pools.gates[entry] == Gate::Free {
+                    let pool = pools.pool(source, target);
+                    pools.sizes[pool] += 1.0;
+                }
             }
         }
         pools
@@ -67,7 +89,12 @@ impl EdgePools {
 
     /// Number of variables.
     pub fn n_variables(&self) -> usize {
-        self.n_variables
+        self.rows.n_variables()
+    }
+
+    /// The effects there is room for.
+    pub fn rows(&self) -> &Arc<EffectRows> {
+        &self.rows
     }
 
     /// The same edges with densities of another law.
@@ -85,12 +112,22 @@ impl EdgePools {
 
     /// Whether the effect of a source on a target is learned.
     pub fn gate(&self, source: usize, target: usize) -> Gate {
-        self.gates[source * self.n_variables + target]
+        self.rows.entry(source, target).map_or(Gate::Off, |entry| self.gates[entry])
+    }
+
+    /// Whether the effect of an entry is learned.
+    pub(super) fn gate_of(&self, entry: usize) -> Gate {
+        self.gates[entry]
     }
 
     /// The user's log-odds of an edge.
     pub fn knowledge(&self, source: usize, target: usize) -> f64 {
-        self.knowledge[source * self.n_variables + target]
+        self.rows.entry(source, target).map_or(0.0, |entry| self.knowledge[entry])
+    }
+
+    /// The user's log-odds of an entry.
+    pub(super) fn knowledge_of(&self, entry: usize) -> f64 {
+        self.knowledge[entry]
     }
 
     /// The pool of an edge.
@@ -118,7 +155,7 @@ impl EdgePools {
     }
 
     /// Log-odds of an edge where nothing is learned of densities.
-    pub(super) fn fixed_log_odds(&self) -> f64 {
+    pub(in crate::posterior) fn fixed_log_odds(&self) -> f64 {
         match self.density {
             GraphDensity::Fixed { sparsity } => -sparsity,
             _ => 0.0,

@@ -1,14 +1,16 @@
 //! Gauss-Newton over the terms of the drift and the paths together, with the noise and the prior learned beside them.
 
+mod outcome;
+mod start;
+
 use rayon::prelude::*;
 
 use super::belief::Belief;
 use super::gaps::Gap;
-use super::library::Library;
+use super::library::{Library, Unknown};
 use super::normal_equations::{WeightedGap, curvature, pull};
 use super::tangent::{Drift, Tangent, Weighed};
-use crate::numeric::kernels::{View, product};
-use crate::numeric::linalg::{cholesky, identity, solve_lower, solve_upper};
+use crate::numeric::linalg::{cholesky, solve_lower, solve_upper};
 use crate::numeric::real::{ln, ln_1p};
 
 /// Degrees of freedom of Student's law of what a gap leaves unexplained: single gaps whose path went elsewhere must not decide.
@@ -22,12 +24,17 @@ const N_PRIOR_ROUNDS: usize = 12;
 const STILL: f64 = 3e-3;
 const STILL_NOISE: f64 = 0.03;
 const N_STILL: usize = 3;
-/// No state of a path moves by more than this in a step, in deviations.
-const LARGEST_MOVE: f64 = 1.0;
-/// Lengths tried along a step of a path, each so much shorter than the one before.
-const N_LENGTHS: usize = 4;
-const SHORTER: f64 = 0.4;
-/// Steps of paths alone after each step of the terms.
+/// The prior stands still when its precisions change by less than this share.
+const STILL_PRIOR: f64 = 3e-3;
+/// A curvature serves the next rounds too, until the objective has fallen by this per gap, or noise has changed by this share.
+const CURVATURE_LASTS: f64 = 0.01;
+const CURVATURE_LASTS_NOISE: f64 = 0.1;
+/// Where the objective falls by less than this per gap, noise alone is far from its place: it takes further steps.
+const CALM: f64 = 0.05;
+const N_NOISE_STEPS: usize = 2;
+/// A path whose step is shorter, in deviations, is where it belongs.
+const ARRIVED: f64 = 1e-4;
+/// Steps of paths alone after each step of the terms, one where the last round was calm.
 const N_PATH_STEPS: usize = 2;
 /// Smallest and largest damping of the terms.
 const DAMPING: [f64; 2] = [1e-4, 1e6];
@@ -43,7 +50,22 @@ pub struct Descent<'a> {
     /// q: variance per unit of time of each variable.
     noise: Vec<f64>,
     paths: Vec<Vec<f64>>,
+    /// Of these paths under θ, where they are known already.
+    tangents: Option<Vec<Tangent>>,
+    /// What still serves, of an earlier round.
+    curvature: Option<KeptCurvature>,
+    /// Whether terms and paths hardly moved in the last round.
+    is_calm: bool,
     damping: f64,
+}
+
+/// Σ w J' P^-1 J, and what has changed since.
+struct KeptCurvature {
+    matrix: Vec<f64>,
+    /// The noise it was made with.
+    noise: Vec<f64>,
+    /// How far the objective has fallen since.
+    fall: f64,
 }
 
 /// All gaps around their paths, under the noise of a moment.
@@ -56,6 +78,8 @@ struct Linearised {
 struct Proposal {
     theta: Vec<f64>,
     paths: Vec<Vec<f64>>,
+    /// Of these paths under these terms.
+    tangents: Vec<Tangent>,
     objective: f64,
 }
 
@@ -79,6 +103,9 @@ impl<'a> Descent<'a> {
             precisions: (0..library.n_terms()).map(precision).collect(),
             noise: Vec::new(),
             paths: gaps.iter().map(Gap::straight_line).collect(),
+            tangents: None,
+            curvature: None,
+            is_calm: false,
             damping: 1.0,
         };
         descent.start()?;
@@ -98,111 +125,97 @@ impl<'a> Descent<'a> {
             round += 1;
         }
         self.damping = self.damping.min(1e-2);
+        self.curvature = None;
         for _ in 0..N_PRIOR_ROUNDS {
             if !goes_on() {
                 return Err(NoFit::Stopped);
             }
-            self.round(true).ok_or(NoFit::NotFinite)?;
+            let before = self.precisions.clone();
+            let is_still = self.round(true).ok_or(NoFit::NotFinite)?;
+            if is_still && largest_ratio(&self.precisions, &before) < STILL_PRIOR {
+                break;
+            }
         }
         self.belief(n_still > N_STILL).ok_or(NoFit::NotFinite)
     }
 
-    fn start(&mut self) -> Option<()> {
-        let (n, n_terms) = (self.library.n_variables(), self.library.n_terms());
-        let n_steps: usize = self.gaps.iter().map(|gap| gap.n_steps).sum();
-        let (mut values, mut weighted, mut slopes) =
-            (vec![0.0; n_steps * n_terms], Vec::new(), Vec::new());
-        let mut row = 0;
-        for (gap, path) in self.gaps.iter().zip(&self.paths) {
-            for step in 0..gap.n_steps {
-                let ends = path[step * n..(step + 2) * n].split_at(n);
-                let middle: Vec<f64> =
-                    ends.0.iter().zip(ends.1).map(|(a, b)| 0.5 * (a + b)).collect();
-                let values = &mut values[row * n_terms..][..n_terms];
-                self.library.values_into(&middle, values);
-                weighted.extend(values.iter().map(|value| value * gap.step()));
-                slopes.extend(ends.0.iter().zip(ends.1).map(|(a, b)| (b - a) / gap.step()));
-                row += 1;
-            }
-        }
-        let weighted = View::new(&weighted, n_steps, n_terms);
-        let mut moments = vec![0.0; n_terms * n_terms];
-        product(&mut moments, n_terms, weighted.t(), View::new(&values, n_steps, n_terms));
-        let mut theta = vec![0.0; n_terms * n];
-        product(&mut theta, n, weighted.t(), View::new(&slopes, n_steps, n));
-        for (term, precision) in self.precisions.iter().enumerate() {
-            let entry = &mut moments[term * (n_terms + 1)];
-            *entry += precision + 1e-3 * *entry;
-        }
-        let factor = cholesky(&moments, n_terms)?;
-        solve_lower(&factor, n_terms, &mut theta, n);
-        solve_upper(&factor, n_terms, &mut theta, n);
-        let mut fitted = vec![0.0; n_steps * n];
-        product(
-            &mut fitted,
-            n,
-            View::new(&values, n_steps, n_terms),
-            View::new(&theta, n_terms, n),
-        );
-        let steps: Vec<f64> =
-            self.gaps.iter().flat_map(|gap| std::iter::repeat_n(gap.step(), gap.n_steps)).collect();
-        let variance = |target: usize| {
-            let square = |row: usize| (slopes[row * n + target] - fitted[row * n + target]).powi(2);
-            let sum: f64 = steps.iter().enumerate().map(|(row, step)| step * square(row)).sum();
-            (sum / n_steps as f64).max(1e-8)
-        };
-        self.noise = (0..n).map(variance).collect();
-        self.theta = theta;
-        Some(())
-    }
-
     /// One step of terms, paths and noise; whether they stand still. `None` where numbers are not finite.
     fn round(&mut self, learns_prior: bool) -> Option<bool> {
-        let linearised = self.linearised(&self.theta, &self.paths)?;
+        let linearised = self.linearised()?;
         let weighted = self.weighted(&linearised);
-        let curvature = curvature(&weighted, self.library);
         let pull = pull(&weighted, self.library, &self.noise);
         let noise = self.better_noise(&weighted);
+        let mut kept =
+            self.curvature.take().filter(|kept| self.serves(kept)).unwrap_or_else(|| {
+                let matrix = curvature(&weighted, self.library);
+                KeptCurvature { matrix, noise: self.noise.clone(), fall: 0.0 }
+            });
         let log_dets = linearised.weighed.iter().map(|one| one.half_log_det).sum::<f64>();
         let before = self.objective(&self.theta, &self.paths, log_dets);
         let mut fall = 0.0;
-        let proposal = self.better_theta(&curvature, &pull);
+        let proposal = self.better_theta(&kept.matrix, &pull);
         let proposal = proposal.and_then(|theta| self.proposal(theta, &linearised));
         if let Some(better) = proposal.filter(|proposal| proposal.objective < before) {
             fall = before - better.objective;
             (self.theta, self.paths) = (better.theta, better.paths);
+            self.tangents = Some(better.tangents);
             self.damping = (self.damping / 2.5).max(DAMPING[0]);
+            kept.fall += fall;
         } else {
             self.damping = (self.damping * 4.0).min(DAMPING[1]);
             self.paths = self.settled(&self.theta, self.paths.clone(), 1);
+            kept.fall = f64::INFINITY;
         }
-        let changes = noise.iter().zip(&self.noise).map(|(new, old)| ln(new / old).abs());
-        let is_still = changes.fold(0.0, f64::max) < STILL_NOISE;
+        let is_still = largest_ratio(&noise, &self.noise) < STILL_NOISE;
         if learns_prior {
-            self.learn_precisions(&curvature)?;
+            self.learn_precisions(&kept.matrix)?;
         }
+        self.curvature = Some(kept);
         self.noise = noise;
-        Some(is_still && fall < STILL * self.gaps.len() as f64)
+        let n_gaps = self.gaps.len() as f64;
+        self.is_calm = fall > 0.0 && fall < CALM * n_gaps;
+        if self.is_calm {
+            self.settle_noise()?;
+        }
+        Some(is_still && fall < STILL * n_gaps)
     }
 
-    fn linearised(&self, theta: &[f64], paths: &[Vec<f64>]) -> Option<Linearised> {
-        let drift = Drift { library: self.library, theta };
-        let pairs: Option<Vec<(Tangent, Weighed)>> = (self.gaps.par_iter().zip(paths))
-            .map(|(gap, path)| {
-                let tangent = drift.tangent(gap, path)?;
-                let weighed = tangent.weighed(gap, &self.noise)?;
-                Some((tangent, weighed))
-            })
+    /// Whether a curvature of an earlier round is still near enough.
+    fn serves(&self, kept: &KeptCurvature) -> bool {
+        kept.fall < CURVATURE_LASTS * self.gaps.len() as f64
+            && largest_ratio(&self.noise, &kept.noise) < CURVATURE_LASTS_NOISE
+    }
+
+    /// Further steps of the noise, terms and paths as they are.
+    fn settle_noise(&mut self) -> Option<()> {
+        for _ in 0..N_NOISE_STEPS {
+            let linearised = self.linearised()?;
+            self.noise = self.better_noise(&self.weighted(&linearised));
+            self.tangents = Some(linearised.tangents);
+        }
+        Some(())
+    }
+
+    fn linearised(&mut self) -> Option<Linearised> {
+        let drift = Drift { library: self.library, theta: &self.theta };
+        let tangents = match self.tangents.take() {
+            Some(known) => known,
+            None => drift.tangents(self.gaps, &self.paths)?,
+        };
+        let weighed: Option<Vec<Weighed>> = (self.gaps.par_iter().zip(&tangents))
+            .map(|(gap, tangent)| tangent.weighed(gap, &self.noise))
             .collect();
-        let (tangents, weighed) = pairs?.into_iter().unzip();
-        Some(Linearised { tangents, weighed })
+        Some(Linearised { weighed: weighed?, tangents })
     }
 
     /// Gaps with their weights under Student's law.
-    fn weighted<'b>(&'b self, linearised: &'b Linearised) -> Vec<WeightedGap<'b>> {
+    fn weighted<'b>(&self, linearised: &'b Linearised) -> Vec<WeightedGap<'b>>
+    where
+        'a: 'b,
+    {
         let n = self.library.n_variables() as f64;
-        let both = linearised.tangents.iter().zip(&linearised.weighed);
-        (self.gaps.iter().zip(both))
+        let (gaps, both) = (self.gaps, linearised.tangents.iter().zip(&linearised.weighed));
+        (gaps.iter().zip(both))
             .map(|(gap, (tangent, weighed))| {
                 let weight = (FREEDOM + n) / (FREEDOM + weighed.distance);
                 WeightedGap { gap, tangent, weighed, weight }
@@ -242,13 +255,13 @@ impl<'a> Descent<'a> {
 
     /// θ after a damped step.
     fn better_theta(&self, curvature: &[f64], pull: &[f64]) -> Option<Vec<f64>> {
-        let (n, n_terms) = (self.library.n_variables(), self.library.n_terms());
-        let size = n * n_terms;
+        let n = self.library.n_variables();
+        let unknowns = self.library.unknowns();
+        let size = unknowns.len();
         let largest = curvature.iter().step_by(size + 1).copied().fold(0.0, f64::max);
         let mut matrix = curvature.to_vec();
         let mut change = pull.to_vec();
-        for idx in 0..size {
-            let (target, term) = (idx / n_terms, idx % n_terms);
+        for (idx, &Unknown { target, term }) in unknowns.iter().enumerate() {
             let entry = &mut matrix[idx * (size + 1)];
             *entry += self.precisions[term] + self.damping * *entry + 1e-8 * largest;
             change[idx] -= self.precisions[term] * self.theta[term * n + target];
@@ -257,8 +270,8 @@ impl<'a> Descent<'a> {
         solve_lower(&factor, size, &mut change, 1);
         solve_upper(&factor, size, &mut change, 1);
         let mut theta = self.theta.clone();
-        for idx in 0..size {
-            theta[(idx % n_terms) * n + idx / n_terms] += change[idx];
+        for (unknown, change) in unknowns.iter().zip(change) {
+            theta[unknown.term * n + unknown.target] += change;
         }
         Some(theta)
     }
@@ -272,15 +285,17 @@ impl<'a> Descent<'a> {
         let paths: Vec<Vec<f64>> = (self.gaps.par_iter().zip(&self.paths).zip(both))
             .map(|((gap, path), (tangent, weighed))| {
                 let step = tangent.path_change(gap, &self.noise, weighed, Some(change));
-                self.along(drift, gap, path, &step)
+                drift.along(gap, path, &step, &self.noise)
             })
             .collect();
-        let paths = self.settled(&theta, paths, N_PATH_STEPS);
-        let log_dets: Option<Vec<f64>> = (self.gaps.par_iter().zip(&paths))
-            .map(|(gap, path)| drift.tangent(gap, path)?.half_log_det(gap, &self.noise))
+        let n_steps = if self.is_calm { 1 } else { N_PATH_STEPS };
+        let paths = self.settled(&theta, paths, n_steps);
+        let tangents = drift.tangents(self.gaps, &paths)?;
+        let log_dets: Option<Vec<f64>> = (self.gaps.par_iter().zip(&tangents))
+            .map(|(gap, tangent)| tangent.half_log_det(gap, &self.noise))
             .collect();
         let objective = self.objective(&theta, &paths, log_dets?.iter().sum());
-        objective.is_finite().then_some(Proposal { theta, paths, objective })
+        objective.is_finite().then_some(Proposal { theta, paths, tangents, objective })
     }
 
     /// Paths after some steps of their own.
@@ -292,36 +307,21 @@ impl<'a> Descent<'a> {
                     let Some(tangent) = drift.tangent(gap, &path) else { break };
                     let Some(weighed) = tangent.weighed(gap, &self.noise) else { break };
                     let step = tangent.path_change(gap, &self.noise, &weighed, None);
-                    path = self.along(drift, gap, &path, &step);
+                    if step.iter().all(|change| change.abs() < ARRIVED) {
+                        break;
+                    }
+                    path = drift.along(gap, &path, &step, &self.noise);
                 }
                 path
             })
             .collect()
     }
 
-    /// The best path along a step, that without it among them.
-    fn along(&self, drift: Drift<'_>, gap: &Gap, path: &[f64], step: &[f64]) -> Vec<f64> {
-        let largest = step.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-        if !(largest > 0.0 && largest.is_finite()) {
-            return path.to_vec();
-        }
-        let mut length = (LARGEST_MOVE / largest).min(1.0);
-        let before = drift.cost(gap, path, &self.noise);
-        for _ in 0..N_LENGTHS {
-            let moved: Vec<f64> =
-                path.iter().zip(step).map(|(at, step)| at + length * step).collect();
-            if drift.cost(gap, &moved, &self.noise) < before {
-                return moved;
-            }
-            length *= SHORTER;
-        }
-        path.to_vec()
-    }
-
     /// One precision for linear terms, one for the others: (Σ γ + 1) / (Σ θ² + 1) with γ what the data decide of each.
     fn learn_precisions(&mut self, curvature: &[f64]) -> Option<()> {
         let (n, n_terms) = (self.library.n_variables(), self.library.n_terms());
-        let size = n * n_terms;
+        let unknowns = self.library.unknowns();
+        let size = unknowns.len();
         let inverse = self.inverse_factor(curvature)?.inverse;
         let mut variances = vec![0.0; size];
         for row in inverse.chunks_exact(size) {
@@ -329,74 +329,37 @@ impl<'a> Descent<'a> {
         }
         for is_linear in [true, false] {
             let (mut decided, mut squares) = (1.0, 1.0);
-            let of_kind = |term: usize| (self.library.factors(term).len() == 1) == is_linear;
-            let terms: Vec<usize> = (1..n_terms).filter(|&term| of_kind(term)).collect();
-            for &term in &terms {
-                for target in 0..n {
-                    let share = self.precisions[term] * variances[target * n_terms + term];
-                    decided += (1.0 - share).clamp(0.0, 1.0);
+            let of_kind = |term: usize| term > 0 && self.library.is_linear(term) == is_linear;
+            for (&Unknown { target, term }, variance) in unknowns.iter().zip(&variances) {
+                if of_kind(term) {
+                    decided += (1.0 - self.precisions[term] * variance).clamp(0.0, 1.0);
                     squares += self.theta[term * n + target].powi(2);
                 }
             }
             let precision: f64 = decided / squares;
-            terms.iter().for_each(|&term| self.precisions[term] = precision.clamp(1e-2, 1e6));
+            (0..n_terms)
+                .filter(|&term| of_kind(term))
+                .for_each(|term| self.precisions[term] = precision.clamp(1e-2, 1e6));
         }
         Some(())
     }
-
-    /// Cholesky's factor of curvature and prior together, inverted.
-    fn inverse_factor(&self, curvature: &[f64]) -> Option<InverseFactor> {
-        let n_terms = self.library.n_terms();
-        let size = self.library.n_variables() * n_terms;
-        let mut matrix = curvature.to_vec();
-        for idx in 0..size {
-            matrix[idx * (size + 1)] += self.precisions[idx % n_terms];
-        }
-        let factor = cholesky(&matrix, size)?;
-        let half_log_det = factor.iter().step_by(size + 1).map(|pivot| ln(*pivot)).sum();
-        let mut inverse = identity(size);
-        solve_lower(&factor, size, &mut inverse, size);
-        Some(InverseFactor { inverse, half_log_det })
-    }
-
-    fn belief(self, has_converged: bool) -> Option<Belief> {
-        let (n, n_terms) = (self.library.n_variables(), self.library.n_terms());
-        let size = n * n_terms;
-        let linearised = self.linearised(&self.theta, &self.paths)?;
-        let curvature = curvature(&self.weighted(&linearised), self.library);
-        let InverseFactor { inverse, half_log_det } = self.inverse_factor(&curvature)?;
-        let mut covariance = vec![0.0; size * size];
-        let view = View::new(&inverse, size, size);
-        product(&mut covariance, size, view.t(), view);
-        let dimension = n as f64;
-        let constant = libm::lgamma(0.5 * (FREEDOM + dimension))
-            - libm::lgamma(0.5 * FREEDOM)
-            - 0.5 * dimension * ln(FREEDOM * std::f64::consts::PI);
-        let log_density = |one: &Weighed| {
-            constant
-                - one.half_log_det
-                - 0.5 * (FREEDOM + dimension) * ln_1p(one.distance / FREEDOM)
-        };
-        let of_gaps: f64 = linearised.weighed.iter().map(log_density).sum();
-        let squares = |term: usize| {
-            self.theta[term * n..][..n].iter().map(|value| value * value).sum::<f64>()
-        };
-        let of_prior: f64 = (self.precisions.iter().enumerate())
-            .map(|(term, precision)| 0.5 * (dimension * ln(*precision) - precision * squares(term)))
-            .sum();
-        let log_evidence = of_gaps + of_prior - half_log_det;
-        Some(Belief {
-            theta: self.theta,
-            covariance,
-            precisions: self.precisions,
-            log_evidence,
-            has_converged,
-        })
-    }
 }
 
-/// L^-1 of H = L L' and log|H| / 2.
-struct InverseFactor {
-    inverse: Vec<f64>,
-    half_log_det: f64,
+/// The largest change of any, as a logarithm.
+fn largest_ratio(new: &[f64], old: &[f64]) -> f64 {
+    new.iter().zip(old).map(|(new, old)| ln(new / old).abs()).fold(0.0, f64::max)
+}
+
+/// log p(row after | row before) of one gap under a process that is known, Student's law as in the descent.
+pub fn gap_log_density(gap: &Gap, library: &Library, theta: &[f64], noise: &[f64]) -> Option<f64> {
+    const N_STEPS: usize = 8;
+    let drift = Drift { library, theta };
+    let mut path = gap.straight_line();
+    for _ in 0..N_STEPS {
+        let tangent = drift.tangent(gap, &path)?;
+        let weighed = tangent.weighed(gap, noise)?;
+        let step = tangent.path_change(gap, noise, &weighed, None);
+        path = drift.along(gap, &path, &step, noise);
+    }
+    Some(drift.tangent(gap, &path)?.weighed(gap, noise)?.log_density(library.n_variables()))
 }

@@ -20,6 +20,10 @@ pub struct Gap {
     pub duration: f64,
     /// Number of sub-steps.
     pub n_steps: usize,
+    /// Position of its series.
+    pub series: usize,
+    /// Its first and its last row in the series.
+    pub rows: [usize; 2],
 }
 
 impl Gap {
@@ -62,44 +66,67 @@ pub struct Gaps {
     pub n_left_out: usize,
     /// The longest used, in units.
     pub longest: f64,
+    /// How long a sub-step may be, in units.
+    pub sub_step: f64,
 }
 
 impl Gaps {
     /// The gaps of standardised series.
     ///
     /// All that are not longer than the largest allowed; where these are not enough, the shortest that are.
+    #[cfg(test)]
     pub fn new(standard: &SeriesSet, rules: GapRules) -> Self {
+        Self::bending_within(standard, rules, &vec![1.0; standard.n_variables()])
+    }
+
+    /// The same where terms bend over less than a deviation of some variables: what a deviation is to the others.
+    pub fn bending_within(standard: &SeriesSet, rules: GapRules, reaches: &[f64]) -> Self {
         let all = all_gaps(standard);
-        let sizes = Increments::new(&all);
+        let sizes = Increments::new(&all, reaches);
         let mut durations: Vec<f64> = all.iter().map(|gap| gap.duration).collect();
         durations.sort_by(f64::total_cmp);
         let enough = durations.get(rules.n_enough.min(all.len()).saturating_sub(1));
         let enough = enough.copied().unwrap_or(0.0);
         let limit = (rules.largest_gap * sizes.unit).max(enough) * (1.0 + SAME);
         let n_all = all.len();
+        let sub_step = rules.sub_step / sizes.fastest;
         let used: Vec<Gap> = (all.into_iter())
             .filter(|gap| gap.duration <= limit)
             .map(|gap| {
                 let duration = gap.duration / sizes.unit;
-                let n_steps = (duration * sizes.fastest / rules.sub_step).ceil() as usize;
+                let n_steps = (duration / sub_step).ceil() as usize;
                 Gap { duration, n_steps: n_steps.clamp(N_STEPS[0], N_STEPS[1]), ..gap }
             })
             .collect();
         let longest = used.iter().map(|gap| gap.duration).fold(0.0, f64::max);
-        Self { n_left_out: n_all - used.len(), used, unit: sizes.unit, longest }
+        Self { n_left_out: n_all - used.len(), used, unit: sizes.unit, longest, sub_step }
+    }
+}
+
+impl Gaps {
+    /// All gaps of standardised series in a known unit of time, in sub-steps of `rules`, that are in this unit.
+    pub fn in_units(standard: &SeriesSet, unit: f64, rules: GapRules) -> Vec<Gap> {
+        let scaled = |gap: Gap| {
+            let duration = gap.duration / unit;
+            let n_steps = (duration / rules.sub_step).ceil() as usize;
+            Gap { duration, n_steps: n_steps.clamp(N_STEPS[0], 2 * N_STEPS[1]), ..gap }
+        };
+        let all = all_gaps(standard).into_iter().map(scaled);
+        all.filter(|gap| gap.duration <= rules.largest_gap).collect()
     }
 }
 
 /// Gaps between complete rows, in the user's time.
 fn all_gaps(standard: &SeriesSet) -> Vec<Gap> {
     let mut all = Vec::new();
-    for series in standard.series() {
+    for (number, series) in standard.series().iter().enumerate() {
         let is_complete = |&row: &usize| series.row(row).iter().all(|value| !value.is_nan());
         let complete: Vec<usize> = (0..series.n_observations()).filter(is_complete).collect();
         for pair in complete.windows(2) {
             let duration = series.times()[pair[1]] - series.times()[pair[0]];
             let (before, after) = (series.row(pair[0]).to_vec(), series.row(pair[1]).to_vec());
-            all.push(Gap { before, after, duration, n_steps: 0 });
+            let rows = [pair[0], pair[1]];
+            all.push(Gap { before, after, duration, n_steps: 0, series: number, rows });
         }
     }
     all
@@ -116,7 +143,7 @@ struct Increments {
 impl Increments {
     /// From groups of gaps of about the same duration: where their increments first reach one deviation, or would if they
     /// grew on from the longest.
-    fn new(gaps: &[Gap]) -> Self {
+    fn new(gaps: &[Gap], reaches: &[f64]) -> Self {
         let Some(first) = gaps.first() else { return Self { unit: 1.0, fastest: 1.0 } };
         let mut order: Vec<usize> = (0..gaps.len()).collect();
         order.sort_by(|&a, &b| gaps[a].duration.total_cmp(&gaps[b].duration));
@@ -125,7 +152,7 @@ impl Increments {
         for group in order.chunks(size) {
             let mean =
                 group.iter().map(|&idx| gaps[idx].duration).sum::<f64>() / group.len() as f64;
-            let squares = group.iter().map(|&idx| mean_square(&gaps[idx])).sum::<f64>();
+            let squares = group.iter().map(|&idx| mean_square(&gaps[idx], reaches)).sum::<f64>();
             let root = (squares / group.len() as f64).sqrt();
             match groups.last_mut() {
                 // Equal durations are one group, weighted alike: groups are of one size but the last.
@@ -137,7 +164,9 @@ impl Increments {
         }
         let n = first.before.len();
         let by_variable = (0..n).map(|variable| {
-            gaps.iter().map(|gap| (gap.after[variable] - gap.before[variable]).powi(2)).sum::<f64>()
+            let increment =
+                |gap: &Gap| (gap.after[variable] - gap.before[variable]) / reaches[variable];
+            gaps.iter().map(|gap| increment(gap).powi(2)).sum::<f64>()
         });
         let by_variable: Vec<f64> = by_variable.collect();
         let mean = by_variable.iter().sum::<f64>() / n as f64;
@@ -147,8 +176,9 @@ impl Increments {
     }
 }
 
-fn mean_square(gap: &Gap) -> f64 {
-    let squares = gap.before.iter().zip(&gap.after).map(|(a, b)| (b - a).powi(2));
+fn mean_square(gap: &Gap, reaches: &[f64]) -> f64 {
+    let ends = gap.before.iter().zip(&gap.after).zip(reaches);
+    let squares = ends.map(|((a, b), reach)| ((b - a) / reach).powi(2));
     squares.sum::<f64>() / gap.before.len() as f64
 }
 

@@ -5,11 +5,28 @@
 //! to the end of the gap. Then ρ = Σ N_k e_k has covariance P = Σ h N_k diag(q) N_k'. Matrices are kept transposed,
 //! row = source, since that is how the derivatives of the library come.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a function that is not inlined is not compiled for the wide instructions"
+)]
+
+use rayon::prelude::*;
+
+use super::descent::FREEDOM;
 use super::gaps::Gap;
 use super::library::Library;
+use crate::numeric::kernels::{View, add_scaled, dot, product, vectorised};
 use crate::numeric::linalg::{cholesky, log_det_and_inverse};
-use crate::numeric::real::ln;
+use crate::numeric::real::{ln, ln_1p};
+use crate::numeric::small::{add_weighted_rows, inverse_of_lower, invert, multiply};
 
+/// No state of a path moves by more than this in a step, in deviations.
+const LARGEST_MOVE: f64 = 1.0;
+/// Lengths tried along a step of a path, each so much shorter than the one before.
+const N_LENGTHS: usize = 4;
+const SHORTER: f64 = 0.4;
+/// Rounds of Newton's iteration for the nearest orthogonal matrix: each doubles the number of right digits.
+const N_TURNS: usize = 10;
 /// Share of its own diagonal that is added to P, so that it can always be factored.
 const JITTER: f64 = 1e-6;
 
@@ -37,6 +54,8 @@ pub struct Weighed {
     pub white: Vec<f64>,
     /// N_k' P^-1 ρ, `[step, target]`.
     pub pulls: Vec<f64>,
+    /// L^-1 ρ.
+    pub white_rho: Vec<f64>,
     /// ρ' P^-1 ρ.
     pub distance: f64,
     /// log|P| / 2.
@@ -53,48 +72,74 @@ pub struct Drift<'a> {
 }
 
 impl Drift<'_> {
-    /// Adds `scale` f from the values of the monomials to `out`.
-    fn add(&self, values: &[f64], scale: f64, out: &mut [f64]) {
-        let n = self.library.n_variables();
-        for (value, theta) in values.iter().zip(self.theta.chunks_exact(n)) {
-            let weight = scale * value;
-            out.iter_mut().zip(theta).for_each(|(sum, theta)| *sum += weight * theta);
+    /// e of one sub-step between two states that stand behind each other.
+    pub fn residual_of(&self, ends: &[f64], length: f64) -> Vec<f64> {
+        let (here, next) = ends.split_at(ends.len() / 2);
+        let middle: Vec<f64> = here.iter().zip(next).map(|(a, b)| 0.5 * (a + b)).collect();
+        let mut residual: Vec<f64> = next.iter().zip(here).map(|(a, b)| a - b).collect();
+        let mut values = vec![0.0; self.library.n_terms()];
+        self.library.values_into(&middle, &mut values);
+        for (value, theta) in values.iter().zip(self.theta.chunks_exact(residual.len())) {
+            add_scaled(&mut residual, -length * value, theta);
         }
+        residual
     }
 
     /// Σ_k e_k' diag(q)^-1 e_k / h of a path `[step + 1, variable]`; infinite where it is not a number.
     pub fn cost(&self, gap: &Gap, path: &[f64], noise: &[f64]) -> f64 {
         let n = self.library.n_variables();
-        let mut values = vec![0.0; self.library.n_terms()];
-        let mut midpoint = vec![0.0; n];
-        let mut residual = vec![0.0; n];
-        let mut sum = 0.0;
-        for step in 0..gap.n_steps {
-            self.residual(gap, path, step, &mut midpoint, &mut values, &mut residual);
-            let squares = residual.iter().zip(noise).map(|(residual, q)| residual * residual / q);
-            sum += squares.sum::<f64>();
-        }
-        let cost = sum / gap.step();
+        let mut values = vec![0.0; gap.n_steps * self.library.n_terms()];
+        let mut residuals = vec![0.0; gap.n_steps * n];
+        self.residuals(gap, path, &mut values, &mut residuals);
+        let squares = |row: &[f64]| -> f64 {
+            row.iter().zip(noise).map(|(residual, q)| residual * residual / q).sum()
+        };
+        let cost = residuals.chunks_exact(n).map(squares).sum::<f64>() / gap.step();
         if cost.is_nan() { f64::INFINITY } else { cost }
     }
 
-    fn residual(
-        &self,
-        gap: &Gap,
-        path: &[f64],
-        step: usize,
-        midpoint: &mut [f64],
-        values: &mut [f64],
-        residual: &mut [f64],
-    ) {
-        let n = midpoint.len();
-        let (here, next) = (&path[step * n..][..n], &path[(step + 1) * n..][..n]);
-        for idx in 0..n {
-            midpoint[idx] = 0.5 * (here[idx] + next[idx]);
-            residual[idx] = next[idx] - here[idx];
+    /// The best path along a step, that without it among them.
+    pub fn along(&self, gap: &Gap, path: &[f64], step: &[f64], noise: &[f64]) -> Vec<f64> {
+        let largest = step.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        if !(largest > 0.0 && largest.is_finite()) {
+            return path.to_vec();
         }
-        self.library.values_into(midpoint, values);
-        self.add(values, -gap.step(), residual);
+        let mut length = (LARGEST_MOVE / largest).min(1.0);
+        let before = self.cost(gap, path, noise);
+        for _ in 0..N_LENGTHS {
+            let moved: Vec<f64> =
+                path.iter().zip(step).map(|(at, step)| at + length * step).collect();
+            if self.cost(gap, &moved, noise) < before {
+                return moved;
+            }
+            length *= SHORTER;
+        }
+        path.to_vec()
+    }
+
+    /// φ at all midpoints, and e of all sub-steps.
+    fn residuals(&self, gap: &Gap, path: &[f64], values: &mut [f64], residuals: &mut [f64]) {
+        let (n, n_terms) = (self.library.n_variables(), self.library.n_terms());
+        let mut midpoint = vec![0.0; n];
+        for (step, values) in values.chunks_exact_mut(n_terms).enumerate() {
+            let (here, next) = path[step * n..(step + 2) * n].split_at(n);
+            for (middle, (a, b)) in midpoint.iter_mut().zip(here.iter().zip(next)) {
+                *middle = 0.5 * (a + b);
+            }
+            self.library.values_into(&midpoint, values);
+        }
+        self.slopes(values, residuals);
+        let (length, moves) = (gap.step(), path.iter().zip(&path[n..]));
+        for (residual, (here, next)) in residuals.iter_mut().zip(moves) {
+            *residual = next - here - length * *residual;
+        }
+    }
+
+    /// f at states with these values of the terms, `[state, target]`.
+    fn slopes(&self, values: &[f64], slopes: &mut [f64]) {
+        let (n, n_terms) = (self.library.n_variables(), self.library.n_terms());
+        let values = View::new(values, values.len() / n_terms, n_terms);
+        product(slopes, n, values, View::new(self.theta, n_terms, n));
     }
 
     /// The gap around a path; `None` where a step is so long that its equation has no solution.
@@ -103,31 +148,84 @@ impl Drift<'_> {
             (self.library.n_variables(), self.library.n_terms(), gap.n_steps);
         let mut values = vec![0.0; n_steps * n_terms];
         let mut residuals = vec![0.0; n_steps * n];
-        let mut carried = Vec::with_capacity(n_steps * n * n);
-        let mut midpoint = vec![0.0; n];
-        let mut jacobian = vec![0.0; n * n];
-        for step in 0..n_steps {
-            let values = &mut values[step * n_terms..][..n_terms];
-            let residual = &mut residuals[step * n..][..n];
-            self.residual(gap, path, step, &mut midpoint, values, residual);
-            self.library.jacobian_into(values, self.theta, &mut jacobian);
-            jacobian.iter_mut().for_each(|entry| *entry *= -0.5 * gap.step());
-            jacobian.iter_mut().step_by(n + 1).for_each(|entry| *entry += 1.0);
-            carried.extend(log_det_and_inverse(&jacobian, n)?.1);
-        }
+        self.residuals(gap, path, &mut values, &mut residuals);
+        let mut carried = vec![0.0; n_steps * n * n];
         let mut to_end = vec![0.0; n_steps * n * n];
-        let mut onward = vec![0.0; n * n];
-        onward.iter_mut().step_by(n + 1).for_each(|entry| *entry = 1.0);
         let mut rho = vec![0.0; n];
-        for step in (0..n_steps).rev() {
-            let own = &mut to_end[step * n * n..][..n * n];
-            multiply(own, &carried[step * n * n..][..n * n], &onward, n);
-            // M_k = M_{k+1} T_k = 2 N_k - M_{k+1}.
-            onward.iter_mut().zip(&*own).for_each(|(onward, own)| *onward = 2.0 * own - *onward);
-            add_weighted_rows(&mut rho, &residuals[step * n..][..n], own);
-        }
+        vectorised(
+            #[inline(always)]
+            || {
+                self.carry(&values, gap.step(), &mut carried)?;
+                let mut onward = vec![0.0; n * n];
+                onward.iter_mut().step_by(n + 1).for_each(|entry| *entry = 1.0);
+                for step in (0..n_steps).rev() {
+                    let own = &mut to_end[step * n * n..][..n * n];
+                    multiply(own, &carried[step * n * n..][..n * n], &onward, n);
+                    // M_k = M_{k+1} T_k = 2 N_k - M_{k+1}.
+                    for (onward, own) in onward.iter_mut().zip(&*own) {
+                        *onward = 2.0 * own - *onward;
+                    }
+                    add_weighted_rows(&mut rho, &residuals[step * n..][..n], own);
+                }
+                Some(())
+            },
+        )?;
         rho.iter().all(|value| value.is_finite()).then_some(())?;
         Some(Tangent { values, residuals, carried, to_end, rho })
+    }
+
+    /// All gaps around their paths.
+    pub(super) fn tangents(&self, gaps: &[Gap], paths: &[Vec<f64>]) -> Option<Vec<Tangent>> {
+        gaps.par_iter().zip(paths).map(|(gap, path)| self.tangent(gap, path)).collect()
+    }
+
+    /// R_k' of all sub-steps.
+    #[inline(always)]
+    fn carry(&self, values: &[f64], length: f64, carried: &mut [f64]) -> Option<()> {
+        let n = self.library.n_variables();
+        let mut pivots = vec![0; n];
+        let values = values.chunks_exact(self.library.n_terms());
+        for (matrix, values) in carried.chunks_exact_mut(n * n).zip(values) {
+            self.library.jacobian_into(values, self.theta, matrix);
+            matrix.iter_mut().for_each(|entry| *entry *= -0.5 * length);
+            matrix.iter_mut().step_by(n + 1).for_each(|entry| *entry += 1.0);
+            invert(matrix, n, &mut pivots).then_some(())?;
+        }
+        Some(())
+    }
+}
+
+impl Weighed {
+    /// What each variable's noise has done in this gap, in deviations: independent and of variance 1 where the process is right.
+    ///
+    /// The noise of variable j over the gap follows from L^-1 ρ by the row Σ_k (L^-1 N_k)'_j; of all orthogonal matrices the
+    /// nearest to these rows turns L^-1 ρ into one number per variable.
+    pub fn innovation(&self, n: usize) -> Vec<f64> {
+        let mut rows = vec![0.0; n * n];
+        for white in self.white.chunks_exact(n * n) {
+            rows.iter_mut().zip(white).for_each(|(sum, value)| *sum += value);
+        }
+        let scale = (rows.iter().map(|value| value * value).sum::<f64>() / n as f64).sqrt();
+        rows.iter_mut().for_each(|value| *value /= scale);
+        for _ in 0..N_TURNS {
+            let Some((_, inverse)) = log_det_and_inverse(&rows, n) else { break };
+            for row in 0..n {
+                for col in 0..n {
+                    let at = row * n + col;
+                    rows[at] = 0.5 * (rows[at] + inverse[col * n + row]);
+                }
+            }
+        }
+        rows.chunks_exact(n).map(|row| dot(row, &self.white_rho)).collect()
+    }
+
+    /// log p(row after | row before) under Student's law.
+    pub fn log_density(&self, n: usize) -> f64 {
+        let dimension = n as f64;
+        let constant = libm::lgamma(0.5 * (FREEDOM + dimension))
+            - libm::lgamma(0.5 * FREEDOM)
+            - 0.5 * dimension * ln(FREEDOM * std::f64::consts::PI);
+        constant - self.half_log_det - 0.5 * (FREEDOM + dimension) * ln_1p(self.distance / FREEDOM)
     }
 }
 
@@ -139,34 +237,32 @@ impl Tangent {
         let factor = cholesky(&covariance, n)?;
         let half_log_det = factor.iter().step_by(n + 1).map(|pivot| ln(*pivot)).sum();
         let inverse_factor = inverse_of_lower(&factor, n);
-        let mut transposed = vec![0.0; n * n];
-        for row in 0..n {
-            (0..=row).for_each(|col| transposed[col * n + row] = inverse_factor[row * n + col]);
-        }
-        let mut white = vec![0.0; self.to_end.len()];
-        for (white, to_end) in white.chunks_exact_mut(n * n).zip(self.to_end.chunks_exact(n * n)) {
-            multiply(white, to_end, &transposed, n);
-        }
-        let mut white_rho = vec![0.0; n];
-        add_weighted_rows(&mut white_rho, &self.rho, &transposed);
+        let white = self.times_rows(View::new(&inverse_factor, n, n).t(), n);
+        let white_rho: Vec<f64> =
+            inverse_factor.chunks_exact(n).map(|row| dot(row, &self.rho)).collect();
         let distance = white_rho.iter().map(|value| value * value).sum();
         let pulls = white.chunks_exact(n).map(|row| dot(row, &white_rho)).collect();
-        Some(Weighed { inverse_factor, white, pulls, distance, half_log_det })
+        Some(Weighed { inverse_factor, white, pulls, white_rho, distance, half_log_det })
+    }
+
+    /// N_k' B of all sub-steps, `[step, row, column]`.
+    fn times_rows(&self, right: View<'_, f64>, n: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.to_end.len()];
+        product(&mut out, n, View::new(&self.to_end, self.to_end.len() / n, n), right);
+        out
     }
 
     /// P with its jitter.
     fn covariance(&self, gap: &Gap, noise: &[f64]) -> Vec<f64> {
         let n = noise.len();
-        let mut covariance = vec![0.0; n * n];
-        for to_end in self.to_end.chunks_exact(n * n) {
-            for (row, q) in to_end.chunks_exact(n).zip(noise) {
-                for (idx, value) in row.iter().enumerate() {
-                    let weight = gap.step() * q * value;
-                    let sums = &mut covariance[idx * n..][..n];
-                    sums.iter_mut().zip(row).for_each(|(sum, other)| *sum += weight * other);
-                }
-            }
+        let mut weighted = self.to_end.clone();
+        for (idx, row) in weighted.chunks_exact_mut(n).enumerate() {
+            let weight = gap.step() * noise[idx % n];
+            row.iter_mut().for_each(|value| *value *= weight);
         }
+        let (left, right) = (View::new(&weighted, weighted.len() / n, n), &self.to_end);
+        let mut covariance = vec![0.0; n * n];
+        product(&mut covariance, n, left.t(), View::new(right, right.len() / n, n));
         covariance.iter_mut().step_by(n + 1).for_each(|entry| *entry *= 1.0 + JITTER);
         covariance
     }
@@ -188,37 +284,44 @@ impl Tangent {
     ) {
         let (n, n_terms) = (noise.len(), library.n_terms());
         let size = n * n;
-        // S_k' = cov(end of the gap, state before step k), from S_0 = 0.
-        let mut before = vec![0.0; size];
-        let mut after = vec![0.0; size];
-        let mut left = vec![0.0; size];
-        let mut product = vec![0.0; size];
-        let mut by_jacobian = vec![0.0; size];
-        for step in 0..gap.n_steps {
-            let carried = &self.carried[step * size..][..size];
-            let to_end = &self.to_end[step * size..][..size];
-            // S_{k+1} = T_k S_k + h R_k diag(q) N_k', with T_k = 2 R_k - I, all transposed.
-            for row in 0..n {
-                for col in 0..n {
-                    left[row * n + col] = 2.0 * before[row * n + col]
-                        + gap.step() * noise[col] * to_end[col * n + row];
+        // (P^-1 N_k)'.
+        let mut pulled = vec![0.0; weighed.white.len()];
+        let white = View::new(&weighed.white, weighed.white.len() / n, n);
+        product(&mut pulled, n, white, View::new(&weighed.inverse_factor, n, n));
+        vectorised(
+            #[inline(always)]
+            || {
+                // S_k' = cov(end of the gap, state before step k), from S_0 = 0.
+                let mut before = vec![0.0; size];
+                let mut after = vec![0.0; size];
+                let mut left = vec![0.0; size];
+                let mut by_jacobian = vec![0.0; size];
+                for step in 0..gap.n_steps {
+                    let carried = &self.carried[step * size..][..size];
+                    let to_end = &self.to_end[step * size..][..size];
+                    // S_{k+1} = T_k S_k + h R_k diag(q) N_k', with T_k = 2 R_k - I, all transposed.
+                    for row in 0..n {
+                        for col in 0..n {
+                            left[row * n + col] = 2.0 * before[row * n + col]
+                                + gap.step() * noise[col] * to_end[col * n + row];
+                        }
+                    }
+                    multiply(&mut after, &left, carried, n);
+                    for (after, before) in after.iter_mut().zip(&mut before) {
+                        *after -= *before;
+                        *before = 0.5 * (*before + *after);
+                    }
+                    // V_k = (S_k + S_{k+1}) / 2 P^-1 N_k is the derivative by A_k'.
+                    multiply(&mut left, &pulled[step * size..][..size], &before, n);
+                    for row in 0..n {
+                        (0..n).for_each(|col| by_jacobian[col * n + row] = left[row * n + col]);
+                    }
+                    let values = &self.values[step * n_terms..][..n_terms];
+                    library.add_pulled_back(values, &by_jacobian, gap.step(), gradient);
+                    std::mem::swap(&mut before, &mut after);
                 }
-            }
-            multiply(&mut after, &left, carried, n);
-            for idx in 0..size {
-                after[idx] -= before[idx];
-                before[idx] = 0.5 * (before[idx] + after[idx]);
-            }
-            // V_k = (S_k + S_{k+1}) / 2 P^-1 N_k is the derivative by A_k'.
-            multiply(&mut left, &weighed.white[step * size..][..size], &weighed.inverse_factor, n);
-            multiply(&mut product, &left, &before, n);
-            for row in 0..n {
-                (0..n).for_each(|col| by_jacobian[col * n + row] = product[row * n + col]);
-            }
-            let values = &self.values[step * n_terms..][..n_terms];
-            library.add_pulled_back(values, &by_jacobian, gap.step(), gradient);
-            std::mem::swap(&mut before, &mut after);
-        }
+            },
+        );
     }
 
     /// The change of the path that makes it most probable when θ changes by `change`, `[step + 1, variable]`; its ends stay.
@@ -233,16 +336,15 @@ impl Tangent {
         let mut sources: Vec<f64> = self.residuals.iter().map(|residual| -residual).collect();
         let mut pulls = weighed.pulls.clone();
         if let Some(change) = change {
-            let n_terms = change.library.n_terms();
+            let mut moved = vec![0.0; sources.len()];
+            change.slopes(&self.values, &mut moved);
             let mut rest = self.rho.clone();
-            let mut moved = vec![0.0; n];
-            for step in 0..gap.n_steps {
-                moved.fill(0.0);
-                change.add(&self.values[step * n_terms..][..n_terms], gap.step(), &mut moved);
-                sources[step * n..][..n].iter_mut().zip(&moved).for_each(|(sum, own)| *sum += own);
-                moved.iter_mut().for_each(|value| *value = -*value);
-                add_weighted_rows(&mut rest, &moved, &self.to_end[step * n * n..][..n * n]);
+            for (source, moved) in sources.iter_mut().zip(&mut moved) {
+                *moved *= gap.step();
+                *source += *moved;
+                *moved = -*moved;
             }
+            add_weighted_rows(&mut rest, &moved, &self.to_end);
             let white: Vec<f64> =
                 weighed.inverse_factor.chunks_exact(n).map(|row| dot(row, &rest)).collect();
             pulls = weighed.white.chunks_exact(n).map(|row| dot(row, &white)).collect();
@@ -252,7 +354,7 @@ impl Tangent {
         // The last state is known.
         for step in 0..gap.n_steps - 1 {
             let (done, next) = path.split_at_mut((step + 1) * n);
-            let here = &done[step * n..];
+            let (here, next) = (&done[step * n..], &mut next[..n]);
             for idx in 0..n {
                 let at = step * n + idx;
                 source[idx] = sources[at] + gap.step() * noise[idx] * pulls[at] + 2.0 * here[idx];
@@ -262,41 +364,6 @@ impl Tangent {
         }
         path
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// `sums[..n] += weights' rows`.
-fn add_weighted_rows(sums: &mut [f64], weights: &[f64], rows: &[f64]) {
-    for (weight, row) in weights.iter().zip(rows.chunks_exact(weights.len())) {
-        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
-    }
-}
-
-/// `out = a b` for small square matrices: below some 16 rows loops are faster than a blocked product.
-fn multiply(out: &mut [f64], a: &[f64], b: &[f64], n: usize) {
-    out.fill(0.0);
-    for (out, a) in out.chunks_exact_mut(n).zip(a.chunks_exact(n)) {
-        add_weighted_rows(out, a, b);
-    }
-}
-
-/// The inverse of a lower triangular matrix.
-fn inverse_of_lower(factor: &[f64], n: usize) -> Vec<f64> {
-    let mut inverse = vec![0.0; n * n];
-    for row in 0..n {
-        let (done, rest) = inverse.split_at_mut(row * n);
-        let own = &mut rest[..n];
-        own[row] = 1.0;
-        for (col, earlier) in done.chunks_exact(n).enumerate() {
-            let weight = factor[row * n + col];
-            own.iter_mut().zip(earlier).for_each(|(own, earlier)| *own -= weight * earlier);
-        }
-        own.iter_mut().for_each(|value| *value /= factor[row * (n + 1)]);
-    }
-    inverse
 }
 
 #[cfg(test)]
@@ -325,6 +392,8 @@ mod tests {
             after: path[12..].to_vec(),
             duration: 0.4,
             n_steps: 4,
+            series: 0,
+            rows: [0, 1],
         };
         let theta = numbers(30, 1).iter().map(|value| 0.4 * value).collect();
         Case { library, gap, theta, path, noise: vec![0.5, 1.2, 0.8] }
@@ -375,15 +444,7 @@ mod tests {
             let here = path[step * 3..].to_vec();
             path.extend(here.clone());
             for _ in 0..60 {
-                let mut residual = [0.0; 3];
-                drift.residual(
-                    &case.gap,
-                    &path,
-                    step,
-                    &mut [0.0; 3],
-                    &mut [0.0; 10],
-                    &mut residual,
-                );
+                let residual = drift.residual_of(&path[step * 3..(step + 2) * 3], 0.1);
                 (0..3).for_each(|idx| path[(step + 1) * 3 + idx] -= residual[idx]);
             }
         }

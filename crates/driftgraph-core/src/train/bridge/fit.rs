@@ -10,7 +10,8 @@ use crate::posterior::bridge::log_odds::{PathSums, closed_form_log_odds};
 use crate::posterior::linear::adequacy::Adequacy;
 use crate::posterior::linear::gibbs::DensityRule;
 use crate::posterior::linear::pools::BetaLaw;
-use crate::train::linear::{LinearEdges, LinearResult};
+use crate::train::levels::LevelFit;
+use crate::train::linear::{LearnedPush, LinearEdges, LinearResult};
 
 /// The result of a bridge fit.
 #[derive(Debug, Clone)]
@@ -22,6 +23,7 @@ pub struct BridgeFit {
     instant_log_odds: Option<Vec<f64>>,
     beliefs: EdgeBeliefs,
     adequacy: Adequacy,
+    pushes: Vec<LearnedPush>,
 }
 
 /// What is believed of the edges, `[source, target]`, the model's failings allowed for.
@@ -46,11 +48,25 @@ pub struct DrawnEffects {
     pub deviations: Vec<f64>,
 }
 
+/// What chains of levels have found of the edges.
+#[derive(Debug, Clone)]
+pub struct LevelResult {
+    /// Edges of the row before and within a row.
+    pub found: LevelFit,
+    /// Effects of the row before given their edges.
+    pub effects: DrawnEffects,
+}
+
 impl BridgeFit {
     /// Ends training where it is, and computes the scores of all edges; `linear` is what took its place, if anything did.
     pub fn new(mut trainer: BridgeTrainer, stop: StopReason, linear: Option<LinearResult>) -> Self {
         let terms = trainer.full_elbo();
-        if let Some(LinearResult { edges, adequacy, .. }) = linear {
+        if let Some(LinearResult { edges, adequacy, mut pushes, .. }) = linear {
+            for push in &mut pushes {
+                let scale = trainer.standardizer().scales()[push.amount.variable];
+                push.mean *= scale;
+                push.deviation *= scale;
+            }
             let LinearEdges { log_odds, probabilities, effects, deviations, disagreement } = edges;
             let beliefs = EdgeBeliefs {
                 lagged: probabilities,
@@ -67,6 +83,7 @@ impl BridgeFit {
                 instant_log_odds,
                 beliefs,
                 adequacy,
+                pushes,
             };
         }
         let (lagged_log_odds, instant_log_odds) = log_odds(&trainer);
@@ -78,7 +95,59 @@ impl BridgeFit {
             effects: None,
             disagreement: None,
         };
-        Self { trainer, stop, terms, lagged_log_odds, instant_log_odds, beliefs, adequacy }
+        Self {
+            trainer,
+            stop,
+            terms,
+            lagged_log_odds,
+            instant_log_odds,
+            beliefs,
+            adequacy,
+            pushes: Vec::new(),
+        }
+    }
+
+    /// What chains of levels have found, with one of the processes that they have drawn.
+    pub(crate) fn of_levels(trainer: BridgeTrainer, stop: StopReason, levels: LevelResult) -> Self {
+        let LevelResult { found: LevelFit { mut lagged, links, adequacy, .. }, effects } = levels;
+        let scores = combined_scores(&lagged.log_odds, Some(&links.log_odds));
+        let first = 1.0 + scores.into_iter().filter(|score| score.is_finite()).fold(0.0, f64::max);
+        let n = adequacy.shares.len();
+        for own in (0..n).map(|idx| idx * (n + 1)) {
+            // What a variable keeps of itself is part of the process, unless it was forbidden.
+            if lagged.log_odds[own] > f64::NEG_INFINITY {
+                (lagged.log_odds[own], lagged.probabilities[own]) = (first, 1.0);
+            }
+        }
+        let beliefs = EdgeBeliefs {
+            lagged: lagged.probabilities,
+            instant: Some(links.probabilities),
+            effects: Some(effects),
+            disagreement: None,
+        };
+        Self {
+            trainer,
+            stop,
+            terms: None,
+            lagged_log_odds: lagged.log_odds,
+            instant_log_odds: Some(links.log_odds),
+            beliefs,
+            adequacy,
+            pushes: Vec::new(),
+        }
+    }
+
+    /// The same with lagged edges that are believed no more than a linear process believes them: levels of rows that are
+    /// far apart take what passes through other variables for effects of the row before.
+    #[must_use]
+    pub(crate) fn no_surer_than(mut self, careful: Option<&[f64]>) -> Self {
+        let n = self.adequacy.shares.len();
+        for (idx, most) in careful.into_iter().flatten().enumerate() {
+            if idx / n != idx % n {
+                self.beliefs.lagged[idx] = self.beliefs.lagged[idx].min(*most);
+            }
+        }
+        self
     }
 
     /// The same with beliefs that lean on `careful` ones of a linear process.
@@ -105,6 +174,11 @@ impl BridgeFit {
     /// What the innovations still contain.
     pub fn adequacy(&self) -> &Adequacy {
         &self.adequacy
+    }
+
+    /// By how much variables were pushed in windows of the data, in their own units.
+    pub fn pushes(&self) -> &[LearnedPush] {
+        &self.pushes
     }
 
     /// Why training ended.
@@ -217,7 +291,8 @@ fn tempered(log_odds: &[f64], weights: &[f64]) -> Vec<f64> {
 /// Closed forms where the drift is linear; else edge gains, and logits of instantaneous edges.
 fn log_odds(trainer: &BridgeTrainer) -> (Vec<f64>, Option<Vec<f64>>) {
     let (model, state, layout) = (trainer.model(), trainer.state(), trainer.layout());
-    if !model.is_sampled() {
+    // Sums along all paths know of no steps that are left out.
+    if !model.is_sampled() && (!layout.has_marks() || model.instant().is_some()) {
         let sums = PathSums::new(layout, model.increment_scales(), &state.paths);
         let odds = closed_form_log_odds(model, &state.parameters, &sums);
         return (odds.lagged, odds.instant);

@@ -5,12 +5,13 @@ use super::noise_identifiability::NoiseMoments;
 use super::observation_model::ObservationModel;
 use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
 use super::trainer::batch_steps;
+use crate::graph::limited_prior::LimitedPrior;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::blocks::n_batches;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
 use crate::train::linear::{LinearStart, LinearTask};
-use crate::{SeriesSet, Standardizer};
+use crate::{CoreError, SeriesSet, Standardizer};
 
 /// Data as settings ask for them, before there is anything to train.
 pub(super) struct LaidOut {
@@ -27,7 +28,7 @@ impl LaidOut {
             Some(step_size) => step_size,
             None => default_step_size(data)?,
         };
-        let layout = BridgeLayout::new(&standardizer.apply(data), step_size)?;
+        let layout = BridgeLayout::new(&standardizer.apply(data), step_size)?.without_pushes();
         let noise_moments = NoiseMoments::new(&layout);
         let n_batches = n_batches(&layout, batch_steps(settings, layout.n_variables()));
         Ok(Self { standardizer, layout, noise_moments, n_batches })
@@ -55,6 +56,23 @@ impl CheckedBridgeSettings {
         knowledge: &EdgePrior,
     ) -> Result<LinearTask, BridgeError> {
         refuse_other_knowledge(data, knowledge)?;
+        self.with_start(data, |start| LinearTask::new(start, knowledge, self))
+    }
+
+    /// The same where few may drive others.
+    pub(crate) fn limited_task(
+        &self,
+        data: &SeriesSet,
+        knowledge: &LimitedPrior,
+    ) -> Result<LinearTask, BridgeError> {
+        self.with_start(data, |start| LinearTask::limited(start, knowledge, self))
+    }
+
+    fn with_start(
+        &self,
+        data: &SeriesSet,
+        task: impl FnOnce(LinearStart<'_>) -> Result<LinearTask, CoreError>,
+    ) -> Result<LinearTask, BridgeError> {
         let chosen = self.get();
         let LaidOut { standardizer, layout, noise_moments, .. } = LaidOut::new(data, chosen)?;
         let noise = ObservationModel::new(chosen, noise_moments);
@@ -65,7 +83,7 @@ impl CheckedBridgeSettings {
             smoother: &smoother,
             learn_noise: noise.fixed_scale.is_none(),
         };
-        Ok(LinearTask::new(start, knowledge, self)?)
+        Ok(task(start)?)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::default_step_size;
 use crate::posterior::bridge::part::ProcessPart;
 use crate::posterior::bridge::transition::piece_steps;
+use crate::train::levels::level_bytes;
 use crate::train::select::SelectSettings;
 
 const DOUBLE: usize = size_of::<f64>();
@@ -100,8 +101,22 @@ pub fn predicted_bytes(
         // Each job has its own training and held-out part besides.
         let job = kept_bytes(&fold, &largest) + work_bytes(&fold, &largest) + shape.data_bytes();
         peak = peak.max(at_once * job);
+        let levels = level_bytes(shape.n_variables, shape.n_rows);
+        if settings.try_instantaneous && settings.base.is_closed_form() {
+            peak = peak.max(kept + levels);
+        }
     }
     (shape.data_bytes() + peak) as u64
+}
+
+/// The same of a linear process with room for so many pairs alone.
+pub fn limited_bytes(shape: &BridgeShape, n_pairs: usize) -> u64 {
+    /// Chains, the ascent, and what was kept of all of them; in each gates, effects, five sums and visits.
+    const PER_PAIR: usize = 9 * 10;
+    /// Paths, their variances, and what smoothing and the innovations make of them.
+    const PER_CELL: usize = 40;
+    (shape.data_bytes()
+        + (PER_PAIR * n_pairs + PER_CELL * shape.n_points * shape.n_variables) * DOUBLE) as u64
 }
 
 /// What one fit stores between two steps.

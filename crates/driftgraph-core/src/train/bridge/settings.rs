@@ -61,6 +61,8 @@ pub struct BridgeSettings {
     pub density: GraphDensity,
     /// Whether variables act on each other within a step.
     pub instantaneous: bool,
+    /// Whether instantaneous effects, and with them all others, are learned from levels by chains.
+    pub levels: bool,
     /// Prior of the instantaneous graph.
     pub instant_density: GraphDensity,
     /// Which parts the drift has.
@@ -106,6 +108,7 @@ impl Default for BridgeSettings {
             step_size: None,
             density: GraphDensity::default(),
             instantaneous: false,
+            levels: false,
             instant_density: GraphDensity::common(),
             drift: DriftParts::Linear,
             neural_diffusion: false,
@@ -161,6 +164,11 @@ impl BridgeSettings {
         let plain = self.innovations == InnovationLaw::Gaussian || !self.has_parts();
         let law = format!("{:?}", self.innovations).to_lowercase();
         check_text(plain, "innovations", "`gaussian` with node functions", law);
+        let linear =
+            self.instantaneous && !self.has_parts() && self.innovations == InnovationLaw::Gaussian;
+        let condition =
+            "false, but with instantaneous effects, a linear drift and gaussian innovations";
+        check_text(linear || !self.levels, "levels", condition, self.levels.to_string());
         let mut check = |fine: bool, setting, condition, found: f64| {
             check_text(fine, setting, condition, found.to_string());
         };

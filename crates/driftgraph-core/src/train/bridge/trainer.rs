@@ -11,6 +11,7 @@ use super::settings::{BridgeSettings, CheckedBridgeSettings, NoiseScale};
 use super::state::{BridgeState, Window};
 use crate::graph::prior::EdgePrior;
 use crate::numeric::kernels::vectorised;
+use crate::numeric::real::ln;
 use crate::objective::elbo::ElboTerms;
 use crate::posterior::bridge::BridgePosterior;
 use crate::posterior::bridge::batch::Batch;
@@ -21,6 +22,7 @@ use crate::posterior::bridge::layout::BridgeLayout;
 use crate::posterior::bridge::model::{BridgeModel, KnownLinear, Workspace};
 use crate::posterior::bridge::structure::{BridgeStructure, Pass};
 use crate::posterior::linear::adequacy::{Adequacy, InnovationRows, Neighbours};
+use crate::train::levels::{LevelRun, LevelTask, LevelUnits};
 use crate::train::linear::LinearFit;
 use crate::train::progress::{Checkpoint, Divergence, Part, Progress, Step, Training};
 use crate::{EdgeScores, SeriesSet, Standardizer};
@@ -178,6 +180,25 @@ impl BridgeTrainer {
         }
     }
 
+    /// Puts a process that chains of levels have drawn in place of the start: the last one for number 0.
+    ///
+    /// Nothing changes before chains have come so far.
+    pub(crate) fn start_from_levels(&mut self, task: &LevelTask, run: &LevelRun, number: usize) {
+        let Some(process) = task.process(run, number, self.level_units()) else { return };
+        let floor = ln(self.settings.get().min_scale);
+        self.model.set_levels(&mut self.state.parameters, &process.known(), floor);
+        task.place_cells(run, &self.layout, &mut self.state.paths);
+        self.state.step = run.n_steps();
+    }
+
+    /// The units that a process of levels is put into.
+    pub(crate) fn level_units(&self) -> LevelUnits<'_> {
+        LevelUnits {
+            increment_scales: self.model.increment_scales(),
+            time_unit: self.layout.time_unit(),
+        }
+    }
+
     /// The state between two steps; enough to [`resume`](Self::resume).
     pub fn state(&self) -> &BridgeState {
         &self.state
@@ -234,6 +255,12 @@ impl BridgeTrainer {
         let means = &self.state.paths.means;
         let Some(dynamics) = self.filter_dynamics() else { return Adequacy::unknown(d) };
         let mut rows = InnovationRows::new(d, self.layout.series().len());
+        // Where a variable was set its innovation says nothing: 0 speaks for no share.
+        let counted = |end: usize, mut error: Vec<f64>| {
+            let own = error.iter_mut().enumerate();
+            own.filter(|(idx, _)| self.layout.is_left_out(end, *idx)).for_each(|(_, e)| *e = 0.0);
+            error
+        };
         for series in self.layout.series() {
             for step in 1..series.n_steps() {
                 let point = series.first_point + step;
@@ -244,9 +271,15 @@ impl BridgeTrainer {
                     step,
                     Neighbours {
                         state: at(point),
-                        error: &dynamics.innovation(at(point), at(point + 1), h),
+                        error: &counted(
+                            point + 1,
+                            dynamics.innovation(at(point), at(point + 1), h),
+                        ),
                         earlier_state: at(point - 1),
-                        earlier_error: &dynamics.innovation(at(point - 1), at(point), earlier),
+                        earlier_error: &counted(
+                            point,
+                            dynamics.innovation(at(point - 1), at(point), earlier),
+                        ),
                     },
                 );
             }

@@ -28,33 +28,10 @@ impl LinearEdges {
     /// Averages over what was counted so far; the ascent alone before chains have counted anything.
     pub(super) fn new(task: &LinearTask, state: &LinearState) -> Self {
         let d = task.grid.n_variables();
-        let m = d + 1;
-        let ascent = &state.ascent.effects;
-        let totals: Vec<&ChainTotals> = (state.chains.iter())
-            .map(|chain| &chain.totals)
-            .filter(|totals| totals.n > 0.0)
-            .collect();
-        let counted = totals.len() == N_PLAIN + N_CAREFUL;
-        let entry = |source: usize, target: usize| {
-            let idx = target * m + source;
-            let mut edge = Entry {
-                log_odds: ascent.log_odds[idx],
-                probability: ascent.log_odds[idx].sigmoid(),
-                effect: ascent.means[idx],
-                deviation: ascent.variances[idx].sqrt(),
-                disagreement: 0.0,
-            };
-            if counted {
-                edge = Entry::of_chains(&totals, idx, state.evidence_share);
-            }
-            match task.pools.gate(source, target) {
-                Gate::Off => edge.fix(f64::NEG_INFINITY, 0.0),
-                Gate::On if source != target => edge.fix(f64::INFINITY, 1.0),
-                _ => {}
-            }
-            edge
-        };
-        let all: Vec<Entry> = (0..d * d).map(|at| entry(at / d, at % d)).collect();
+        let mut all = vec![Entry::absent(); d * d];
+        for edge in entries(task, state) {
+            all[edge.source * d + edge.target] = edge.entry;
+        }
         let column = |of: fn(&Entry) -> f64, absent: f64| -> Vec<f64> {
             task.to_user(&all.iter().map(of).collect::<Vec<f64>>(), absent)
         };
@@ -66,6 +43,76 @@ impl LinearEdges {
             disagreement: column(|edge| edge.disagreement, 0.0),
         }
     }
+}
+
+/// What is said of one edge, source and target in the grid's order of variables.
+pub(super) struct EdgeEntry {
+    pub(super) source: usize,
+    pub(super) target: usize,
+    pub(super) entry: Entry,
+}
+
+impl std::ops::Deref for EdgeEntry {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.entry
+    }
+}
+
+/// All edges there is room for, target by target; from the ascent alone before chains have counted anything.
+pub(super) fn entries<'a>(
+    task: &'a LinearTask,
+    state: &'a LinearState,
+) -> impl Iterator<Item = EdgeEntry> + 'a {
+    let totals: Vec<&ChainTotals> =
+        (state.chains.iter()).map(|chain| &chain.totals).filter(|totals| totals.n > 0.0).collect();
+    let counted = totals.len() == N_PLAIN + N_CAREFUL;
+    let ascent = &state.ascent.effects;
+    let rows = task.pools.rows();
+    let of_targets = (0..rows.n_variables())
+        .flat_map(|target| rows.sources(target).map(move |(idx, source)| (idx, source, target)));
+    of_targets.map(move |(idx, source, target)| {
+        let mut entry = Entry {
+            log_odds: ascent.log_odds[idx],
+            probability: ascent.log_odds[idx].sigmoid(),
+            effect: ascent.means[idx],
+            deviation: ascent.variances[idx].sqrt(),
+            disagreement: 0.0,
+        };
+        if counted {
+            entry = Entry::of_chains(&totals, idx, state.evidence_share);
+        }
+        match task.pools.gate(source, target) {
+            Gate::Off => entry.fix(f64::NEG_INFINITY, 0.0),
+            Gate::On if source != target => entry.fix(f64::INFINITY, 1.0),
+            _ => {}
+        }
+        EdgeEntry { source, target, entry }
+    })
+}
+
+/// Σ of the probabilities of all edges there is room for.
+pub(super) fn expected(task: &LinearTask, state: &LinearState) -> f64 {
+    let totals: Vec<&ChainTotals> = state.chains.iter().map(|chain| &chain.totals).collect();
+    let careful = match totals[..] {
+        [_, _, careful, usual] if careful.n > 0.0 => Some([careful, usual]),
+        _ => None,
+    };
+    let rows = task.pools.rows();
+    let probability =
+        |target: usize, idx: usize, source: usize| match task.pools.gate(source, target) {
+            Gate::Off => 0.0,
+            Gate::On if source != target => 1.0,
+            _ => match careful {
+                Some(totals) => believed(totals, idx, state.evidence_share),
+                None => state.ascent.effects.log_odds[idx].sigmoid(),
+            },
+        };
+    let of_target = |target: usize| -> f64 {
+        rows.sources(target).map(|(idx, source)| probability(target, idx, source)).sum()
+    };
+    (0..rows.n_variables()).map(of_target).sum()
 }
 
 /// Probabilities of the two careful chains together, `[source, target]` in the user's order of variables.
@@ -101,15 +148,23 @@ fn log_odds_of_means(totals: &[&ChainTotals], idx: usize) -> f64 {
     }
 }
 
-struct Entry {
-    log_odds: f64,
-    probability: f64,
-    effect: f64,
-    deviation: f64,
-    disagreement: f64,
+/// What is said of one edge.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) log_odds: f64,
+    pub(super) probability: f64,
+    pub(super) effect: f64,
+    pub(super) deviation: f64,
+    pub(super) disagreement: f64,
 }
 
 impl Entry {
+    /// An edge that there is no room for.
+    fn absent() -> Self {
+        let (log_odds, probability) = (f64::NEG_INFINITY, 0.0);
+        Self { log_odds, probability, effect: 0.0, deviation: 0.0, disagreement: 0.0 }
+    }
+
     /// All chains rank; the careful ones are believed; effects are those of the plain ones.
     fn of_chains(totals: &[&ChainTotals], idx: usize, usual_share: f64) -> Self {
         let (plain, careful) = totals.split_at(N_PLAIN);

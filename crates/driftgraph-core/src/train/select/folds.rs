@@ -1,7 +1,7 @@
 //! What is held out: whole series, or blocks of time where there are few of them.
 
 use crate::random::{Purpose, RandomStream};
-use crate::{CoreError, ObservedSeries, SeriesSet};
+use crate::{CoreError, SeriesSet};
 
 /// Blocks of time into which fewer series are cut, in all.
 const N_BLOCKS: usize = 6;
@@ -88,21 +88,16 @@ pub(super) fn time_blocks(data: &SeriesSet, wanted: usize) -> Result<SeriesSet, 
         let n_blocks = wanted.div_ceil(data.n_series()).min(n_rows / MIN_ROWS).max(1);
         for block in 0..n_blocks {
             let rows = block * n_rows / n_blocks..(block + 1) * n_rows / n_blocks;
-            let n_variables = series.n_variables();
-            blocks.push(ObservedSeries::new(
-                format!("{} block {}", series.name(), block + 1),
-                n_variables,
-                series.times()[rows.clone()].to_vec(),
-                series.values()[rows.start * n_variables..rows.end * n_variables].to_vec(),
-            )?);
+            blocks.push(series.with_rows(format!("{} block {}", series.name(), block + 1), rows));
         }
     }
-    SeriesSet::new(data.variables().to_vec(), blocks)
+    data.with_series(blocks)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ObservedSeries;
 
     fn set(lengths: &[usize]) -> SeriesSet {
         let series = lengths.iter().enumerate().map(|(idx, &n)| {

@@ -23,7 +23,9 @@ pub(super) fn name_of(settings: &BridgeSettings) -> String {
         DriftParts::LinearAndNeural => "linear + neural",
     }
     .to_owned();
-    if settings.instantaneous {
+    if settings.levels {
+        name.push_str(" + levels");
+    } else if settings.instantaneous {
         name.push_str(" + instantaneous");
     }
     name
@@ -54,16 +56,14 @@ pub(super) fn evaluate(
             }
         }
         CandidateReport {
-            name: name_of(settings),
-            settings: settings.clone(),
             log_likelihoods,
-            gain: None,
             converged: results.iter().all(|result| result.converged),
             stopped: results.iter().any(|result| result.stopped),
             not_asked: (0..folds.n_folds())
                 .filter(|fold| !some.contains(fold))
                 .flat_map(|fold| folds.units_of(fold).to_vec())
                 .collect(),
+            ..CandidateReport::plain(&name_of(settings), settings)
         }
     };
     Ok(tried.iter().zip(results.chunks(n_folds)).map(report).collect())
@@ -120,7 +120,7 @@ fn make_prediction(
     if trained.ended_by_itself()
         && let Ok(layout) = BridgeLayout::new(&standardised, step_size)
     {
-        let dynamics = trainer.filter_dynamics();
+        let (layout, dynamics) = (layout.without_pushes(), trainer.filter_dynamics());
         let found = dynamics.map(|dynamics| predictive_scores(&dynamics, &layout));
         for (rows, value) in layout.series().iter().zip(found.unwrap_or_default()) {
             log_likelihoods[rows.series_idx] = value;

@@ -12,7 +12,7 @@ use crate::random::{Purpose, RandomStream};
 use crate::train::bridge::{BridgeError, BridgeSettings};
 use crate::train::linear::Extent;
 use crate::train::progress::{Made, Part, Progress, Shard, kept_or_made};
-use crate::{CoreError, ObservedSeries, SeriesSet};
+use crate::{CoreError, SeriesSet};
 
 /// Whole series are drawn from this number on; fewer would give samples that hardly differ.
 const ENOUGH_SERIES: usize = 10;
@@ -136,18 +136,14 @@ fn units(data: &SeriesSet) -> Result<(SeriesSet, HeldOutUnit), CoreError> {
 fn drawn(units: &SeriesSet, seed: u64, number: u64) -> Result<SeriesSet, CoreError> {
     let n = units.n_series();
     let mut random = RandomStream::new(seed, Purpose::Resampling, FIRST_STREAM + number);
-    let copy = |place: usize| {
-        let series = &units.series()[random.below(n)];
-        let (times, values) = (series.times().to_vec(), series.values().to_vec());
-        ObservedSeries::new(format!("{}", place + 1), units.n_variables(), times, values)
-    };
-    let series = (0..n).map(copy).collect::<Result<Vec<_>, _>>()?;
-    SeriesSet::new(units.variables().to_vec(), series)
+    let copy = |place: usize| units.series()[random.below(n)].renamed(format!("{}", place + 1));
+    units.with_series((0..n).map(copy).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ObservedSeries;
     use crate::graph::prior::EdgePrior;
     use crate::train::progress::Silent;
 

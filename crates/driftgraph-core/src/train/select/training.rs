@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::Task;
+use super::levels::{LevelPart, train_levels};
 use crate::train::bridge::{
-    BridgeError, BridgeTrainer, CheckedBridgeSettings, StopReason, state_key,
+    BridgeError, BridgeTrainer, CheckedBridgeSettings, LevelResult, StopReason, state_key,
 };
 use crate::train::linear::{Extent, Follower, LinearEnd, LinearResult, LinearState};
 use crate::train::progress::{Checkpoint, Divergence, Part, Progress, Step, Training, find};
@@ -16,6 +17,8 @@ pub(super) struct Trained {
     pub(super) divergence: Option<Divergence>,
     /// What ascent and chains found, where the fit has a closed form.
     pub(super) linear: Option<LinearResult>,
+    /// What chains of levels found, where there are any and they have come so far.
+    pub(super) levels: Option<LevelResult>,
 }
 
 impl Trained {
@@ -47,6 +50,11 @@ pub(super) fn train(
         let trainer = BridgeTrainer::new(data, knowledge, settings)?;
         return train_linear(Task { data, knowledge }, trainer, part, extent, progress);
     }
+    if settings.get().levels {
+        let own = LevelPart { part, extent, n_draws: 1, progress };
+        let mut trained = train_levels(Task { data, knowledge }, settings, own)?;
+        return Ok(trained.pop().expect("one draw is asked for"));
+    }
     let kept = find(progress, &part.to_string(), &state_key(settings.get()));
     let mut trainer = if let Some(state) = kept {
         BridgeTrainer::resume(data, knowledge, settings, state)?
@@ -61,7 +69,7 @@ pub(super) fn train(
         Ok(stop) => (stop, None),
         Err(divergence) => (StopReason::Diverged, Some(divergence)),
     };
-    Ok(Trained { trainer, stop, divergence, linear: None })
+    Ok(Trained { trainer, stop, divergence, linear: None, levels: None })
 }
 
 /// Coordinate ascent, and chains where they are asked for, in place of training.
@@ -79,7 +87,7 @@ fn train_linear(
         let divergence =
             Divergence { step: 0, term: "covariance", attempts: 1, last_finite_elbo: None };
         let (stop, divergence) = (StopReason::Diverged, Some(divergence));
-        return Ok(Trained { trainer, stop, divergence, linear: None });
+        return Ok(Trained { trainer, stop, divergence, linear: None, levels: None });
     };
     trainer.start_from(&fit, false);
     let stop = match end {
@@ -88,7 +96,7 @@ fn train_linear(
         LinearEnd::Done => StopReason::Converged,
     };
     let linear = Some(fit.into_result());
-    Ok(Trained { trainer, stop, divergence: None, linear })
+    Ok(Trained { trainer, stop, divergence: None, linear, levels: None })
 }
 
 /// Follows a computation that is no part of the fit, and passes on nothing but the wish to stop.

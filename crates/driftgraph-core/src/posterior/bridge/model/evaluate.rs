@@ -5,7 +5,7 @@ use crate::numeric::kernels::{View, add_product, product};
 use crate::numeric::linalg::log_det_and_inverse;
 use crate::objective::elbo::ElboTerms;
 use crate::objective::initial_kl::{Normal, initial_kl};
-use crate::posterior::bridge::batch::{Batch, BatchSteps, Learned};
+use crate::posterior::bridge::batch::{Batch, BatchStep, BatchSteps, Learned, LocalValues};
 use crate::posterior::bridge::deviations::BatchPaths;
 use crate::posterior::bridge::gated::{GatedAdjoints, GatedMoments};
 use crate::posterior::bridge::layout::BridgeLayout;
@@ -75,7 +75,7 @@ impl BridgeModel {
         work.paths.gather(paths, batch, d);
         work.local_grads.reset(batch.points.len(), batch.deviation_rows.len(), d);
         let log_likelihood = self.observations(place, pass.weight, parameters, work);
-        let initial_kl = self.initial_law_kl(batch, pass.weight, parameters, work);
+        let initial_kl = self.initial_law_kl(place, pass.weight, parameters, work);
         let steps = &mut work.steps;
         self.lagged.moments(parameters, self.lagged_prior.rules(), &mut steps.lagged);
         if let Some(instant) = self.instant {
@@ -87,12 +87,13 @@ impl BridgeModel {
             self.exact_path_kl(place, pass, parameters, work)?
         };
         let graph_kl = self.graph_kl(pass.prior_weight, parameters, work);
+        keep_set_values(layout, batch, &mut work.local_grads);
         Some(ElboTerms { log_likelihood, initial_kl, path_kl, graph_kl })
     }
 
     fn initial_law_kl<R>(
         &self,
-        batch: &Batch,
+        BatchSteps { layout, batch, .. }: BatchSteps<'_>,
         weight: f64,
         parameters: &[f64],
         work: &mut Workspace<R>,
@@ -102,7 +103,8 @@ impl BridgeModel {
         let Workspace { grads, local_grads, paths: BatchPaths { values, .. }, .. } = work;
         let mut sum = 0.0;
         for &(point, row) in &batch.starts {
-            for variable in 0..d {
+            let start = batch.points[point];
+            for variable in (0..d).filter(|&idx| layout.set_value(start, idx).is_none()) {
                 let (at, row) = (point * d + variable, row * d + variable);
                 let (mean, log_scale) = (values.means[at], values.log_deviations[row]);
                 let prior = Normal { mean: means[variable], log_scale: logs[variable] };
@@ -227,12 +229,33 @@ impl BridgeModel {
     }
 }
 
+/// What was set is known: its path does not move.
+fn keep_set_values(layout: &BridgeLayout, batch: &Batch, grads: &mut LocalValues) {
+    if !layout.has_marks() {
+        return;
+    }
+    let d = layout.n_variables();
+    let ends = |step: &BatchStep| {
+        let row = batch.distinct[step.distinct];
+        [(step.point, row), (step.point + 1, row + 1)]
+    };
+    for (place, row) in batch.steps.iter().flat_map(ends).chain(batch.starts.iter().copied()) {
+        let point = batch.points[place];
+        for variable in (0..d).filter(|&idx| layout.set_value(point, idx).is_some()) {
+            grads.means[place * d + variable] = 0.0;
+            grads.log_deviations[row * d + variable] = 0.0;
+            grads.correlations[row * d + variable] = 0.0;
+        }
+    }
+}
+
 /// Σ over steps and variables of 1 + log v, with v in squared increment scales.
 fn entropy_of_steps(moments: &StepMoments, d: usize) -> f64 {
-    (moments.deviation_row_of.iter())
-        .map(|&row| {
-            let logs = &moments.log_variances[row * d..(row + 1) * d];
-            logs.iter().map(|log| 1.0 + log).sum::<f64>()
+    (moments.deviation_row_of.iter().enumerate())
+        .map(|(step, &row)| {
+            let logs = moments.log_variances[row * d..(row + 1) * d].iter().enumerate();
+            let counted = logs.filter(|(variable, _)| !moments.is_left_out(step * d + variable));
+            counted.map(|(_, log)| 1.0 + log).sum::<f64>()
         })
         .sum()
 }

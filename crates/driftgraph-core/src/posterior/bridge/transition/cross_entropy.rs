@@ -24,7 +24,7 @@ pub(super) fn cross_entropies(
         piece.parameters.resize(transition.parameters.len(), 0.0);
     }
     let plain = transition.innovation.law() == InnovationLaw::Gaussian;
-    let sum = if plain && extra.log_scale.is_empty() {
+    let sum = if plain && extra.log_scale.is_empty() && moments.left_out.is_empty() {
         gaussian_cross_entropies(transition, moments, rows, piece)
     } else {
         cross_entropies_by_entry(transition, moments, extra, rows, piece)
@@ -48,6 +48,11 @@ fn cross_entropies_by_entry(
         let start = (rows.first + row) * d;
         for variable in 0..d {
             let idx = row * d + variable;
+            if moments.is_left_out(start + variable) {
+                piece.residuals[idx] = 0.0;
+                rows.by_variances[idx] = 0.0;
+                continue;
+            }
             let added = extra.log_scale.get(start + variable).copied().unwrap_or(0.0);
             let residual = Residual {
                 mean: piece.residuals[idx],

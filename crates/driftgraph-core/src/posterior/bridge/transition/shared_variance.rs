@@ -68,11 +68,13 @@ pub(super) fn shared_variances_backward(
             for (row, &deviation_row) in moments.deviation_row_of.iter().enumerate() {
                 let sums = &mut by_row[deviation_row * d..(deviation_row + 1) * d];
                 add_into(sums, &by_variances[row * d..(row + 1) * d]);
-                for value in
-                    &mut grads.moments.log_variances[deviation_row * d..(deviation_row + 1) * d]
-                {
+                let logs =
+                    &mut grads.moments.log_variances[deviation_row * d..(deviation_row + 1) * d];
+                for (variable, value) in logs.iter_mut().enumerate() {
                     // The entropy of the posterior's step, which is not a part of the cross-entropy.
-                    *value -= 0.5 * transition.weight;
+                    if !moments.is_left_out(row * d + variable) {
+                        *value -= 0.5 * transition.weight;
+                    }
                 }
             }
         },

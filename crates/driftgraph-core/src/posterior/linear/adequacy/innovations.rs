@@ -4,7 +4,8 @@ use super::share::Features;
 use super::without_states;
 use crate::posterior::linear::dynamics::LinearDynamics;
 use crate::posterior::linear::grid::LinearGrid;
-use crate::posterior::linear::joint::JointFilter;
+use crate::posterior::linear::joint::{JointFilter, Uncertainty};
+use crate::posterior::linear::single::drift_of;
 
 /// Most rows that shares are estimated from; more are thinned evenly.
 const MOST_ROWS: usize = 1_200;
@@ -22,8 +23,11 @@ pub struct InnovationRows {
     past: Vec<f64>,
     /// Number of the step within its series.
     steps: Vec<usize>,
-    /// States with a constant, `[row, D + 1]`.
-    with_constant: Vec<f64>,
+    /// What the process may explain: the states with a constant, and their products up to its degree, `[row, column]`.
+    explained: Vec<f64>,
+    n_explained: usize,
+    /// Degree of the process.
+    degree: usize,
     /// Every how many rows one is kept, and rows seen so far.
     every: usize,
     seen: usize,
@@ -43,8 +47,18 @@ pub struct Neighbours<'a> {
 }
 
 impl InnovationRows {
-    /// No rows, of so many series.
+    /// No rows of a linear process, of so many series.
     pub fn new(n_variables: usize, n_series: usize) -> Self {
+        Self::of_degree(n_variables, n_series, 1, n_variables + 1)
+    }
+
+    /// No rows of a process with so many terms up to a degree.
+    pub fn of_degree(
+        n_variables: usize,
+        n_series: usize,
+        degree: usize,
+        n_explained: usize,
+    ) -> Self {
         let none = Vec::new;
         Self {
             n_variables,
@@ -53,14 +67,23 @@ impl InnovationRows {
             errors: none(),
             past: none(),
             steps: Vec::new(),
-            with_constant: none(),
+            explained: none(),
+            n_explained,
+            degree,
             every: 1,
             seen: 0,
         }
     }
 
-    /// Adds a row, unless something in it is not a number.
+    /// Adds a row of a linear process, unless something in it is not a number.
     pub fn add(&mut self, step: usize, row: Neighbours<'_>) {
+        let mut explained = row.state.to_vec();
+        explained.push(1.0);
+        self.add_with(step, row, &explained);
+    }
+
+    /// Adds a row with the terms of the process at its state, unless something in it is not a number.
+    pub fn add_with(&mut self, step: usize, row: Neighbours<'_>, explained: &[f64]) {
         let Neighbours { state, error, earlier_state, earlier_error } = row;
         let all = [state, error, earlier_state, earlier_error];
         if all.iter().any(|part| part.iter().any(|value| !value.is_finite())) {
@@ -73,8 +96,7 @@ impl InnovationRows {
         self.past.extend_from_slice(earlier_error);
         self.past.extend_from_slice(earlier_state);
         self.states.extend_from_slice(state);
-        self.with_constant.extend_from_slice(state);
-        self.with_constant.push(1.0);
+        self.explained.extend_from_slice(explained);
         self.errors.extend_from_slice(error);
         self.steps.push(step);
         if self.steps.len() >= 2 * MOST_ROWS {
@@ -90,7 +112,7 @@ impl InnovationRows {
         };
         self.past = half(&self.past, 2 * d);
         self.states = half(&self.states, d);
-        self.with_constant = half(&self.with_constant, d + 1);
+        self.explained = half(&self.explained, self.n_explained);
         self.errors = half(&self.errors, d);
         self.steps = self.steps.iter().step_by(2).copied().collect();
         self.every *= 2;
@@ -99,7 +121,8 @@ impl InnovationRows {
     /// One-step prediction errors of a linear process where a filter can be afforded, else those of the smoothed means.
     pub(super) fn of_linear(grid: &LinearGrid, dynamics: &LinearDynamics, means: &[f64]) -> Self {
         let (d, layout) = (grid.n_variables(), grid.layout());
-        let predictions = JointFilter::new(grid, dynamics, &vec![0.0; d]).predictions();
+        let certain = Uncertainty::none(d);
+        let predictions = JointFilter::new(grid, dynamics, &certain).predictions();
         let mut rows = Self::new(d, layout.series().len());
         let row = |values: &[f64], point: usize| values[point * d..(point + 1) * d].to_vec();
         let error = |point: usize| -> Vec<f64> {
@@ -109,7 +132,11 @@ impl InnovationRows {
                 }
                 None => (row(means, point + 1), drifted(grid, dynamics, means, point)),
             };
-            observed.iter().zip(&expected).map(|(observed, mean)| observed - mean).collect()
+            // Where a variable was set its innovation says nothing: 0 speaks for no share.
+            let error = |(idx, (observed, mean)): (usize, (&f64, &f64))| {
+                if layout.is_left_out(point + 1, idx) { 0.0 } else { observed - mean }
+            };
+            observed.iter().zip(&expected).enumerate().map(error).collect()
         };
         let states = predictions.as_ref().map_or(means, |found| &found.filtered);
         for series in layout.series() {
@@ -145,9 +172,19 @@ impl InnovationRows {
         self.steps.len()
     }
 
-    /// Columns with what states explain taken out.
+    /// Degree of the process.
+    pub(super) fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Number of columns that the process may explain.
+    pub(super) fn n_explained(&self) -> usize {
+        self.n_explained
+    }
+
+    /// Columns with what the process may explain taken out.
     pub(super) fn projected(&self, columns: &[f64], n_columns: usize) -> Vec<f64> {
-        without_states(&self.with_constant, self.n_variables + 1, columns, n_columns)
+        without_states(&self.explained, self.n_explained, columns, n_columns)
     }
 
     /// The same, each column of variance 1.
@@ -190,13 +227,19 @@ fn drifted(grid: &LinearGrid, dynamics: &LinearDynamics, means: &[f64], point: u
     let d = grid.n_variables();
     let here = &means[point * d..(point + 1) * d];
     let h = grid.step_after(point);
-    (0..d)
+    let mut common = Vec::new();
+    grid.rows().push_common(here, &mut common);
+    let mut next: Vec<f64> = (0..d)
         .map(|target| {
-            let row = &dynamics.effects[target * (d + 1)..(target + 1) * (d + 1)];
-            let drift = row[d] + row[..d].iter().zip(here).map(|(w, z)| w * z).sum::<f64>();
+            let drift = drift_of(grid, dynamics, target, &common, here[target]);
             here[target] + h * grid.scales()[target] * drift
         })
-        .collect()
+        .collect();
+    for push in grid.layout().pushes_at(point) {
+        let amount = dynamics.amounts[push.amount];
+        next[push.variable] += push.share * h * grid.scales()[push.variable] * amount;
+    }
+    next
 }
 
 /// Mean 0 and variance 1 for each column that varies.
@@ -220,14 +263,15 @@ fn standardise(values: &mut [f64], n_columns: usize) {
     }
 }
 
-/// Σ u e' of each cluster, `[target, source]`: series, or blocks of them where there are few.
+/// Σ u e' of each cluster, in the rows of effects: series, or blocks of them where there are few.
 pub(super) fn cluster_scores(
     grid: &LinearGrid,
     dynamics: &LinearDynamics,
     means: &[f64],
     min_clusters: usize,
 ) -> Vec<Vec<f64>> {
-    let (d, m, layout) = (grid.n_variables(), grid.n_variables() + 1, grid.layout());
+    let (d, rows, layout) = (grid.n_variables(), grid.rows(), grid.layout());
+    let mut state = Vec::new();
     let n_blocks = min_clusters.div_ceil(layout.series().len().max(1)).max(1);
     let mut scores = Vec::new();
     for series in layout.series() {
@@ -238,17 +282,19 @@ pub(super) fn cluster_scores(
             if steps.is_empty() {
                 continue;
             }
-            let mut score = vec![0.0; d * m];
+            let mut score = vec![0.0; rows.len()];
             for step in steps {
                 let point = series.first_point + step;
                 let here = &means[point * d..(point + 1) * d];
                 let next = &means[(point + 1) * d..(point + 2) * d];
                 let expected = drifted(grid, dynamics, means, point);
-                for target in 0..d {
+                let counts = |target: &usize| !layout.is_left_out(point + 1, *target);
+                for target in (0..d).filter(counts) {
                     let error = (next[target] - expected[target]) / grid.scales()[target];
-                    let row = &mut score[target * m..(target + 1) * m];
-                    row[..d].iter_mut().zip(here).for_each(|(sum, value)| *sum += error * value);
-                    row[d] += error;
+                    state.clear();
+                    rows.push_state(target, here, &mut state);
+                    let row = score[rows.row(target)].iter_mut();
+                    row.zip(&state).for_each(|(sum, value)| *sum += error * value);
                 }
             }
             scores.push(score);

@@ -23,8 +23,16 @@ pub(super) struct Features {
 
 /// For each column of `targets`, the share h that maximises the likelihood of N(0, s [(1 - h) I + h K]), where
 /// K = F F' is scaled to mean diagonal 1; 0 where that gains less than two nats.
-pub(super) fn explained_shares(features: &Features, targets: &[f64], n_targets: usize) -> Vec<f64> {
-    let n = targets.len() / n_targets;
+///
+/// `n_taken` directions were taken out of targets and features alike: nothing varies in them, and they say nothing.
+pub(super) fn explained_shares(
+    features: &Features,
+    targets: &[f64],
+    n_targets: usize,
+    n_taken: usize,
+) -> Vec<f64> {
+    let n_rows = targets.len() / n_targets;
+    let n = n_rows.saturating_sub(n_taken).max(1);
     let targets = standard_columns(targets, n_targets);
     let Some(Spectrum { values, projections }) = Spectrum::new(features, &targets, n_targets)
     else {
@@ -32,10 +40,12 @@ pub(super) fn explained_shares(features: &Features, targets: &[f64], n_targets: 
     };
     let total: f64 = values.iter().sum();
     let values: Vec<f64> = values.iter().map(|value| value * n as f64 / total).collect();
+    // Squares that sum to the number of directions that are left.
+    let scale = n as f64 / n_rows as f64;
     (0..n_targets)
         .map(|target| {
-            let squares: Vec<f64> =
-                projections.chunks_exact(n_targets).map(|row| row[target].powi(2)).collect();
+            let rows = projections.chunks_exact(n_targets);
+            let squares: Vec<f64> = rows.map(|row| row[target].powi(2) * scale).collect();
             best_share(&values, &squares, n as f64)
         })
         .collect()
@@ -126,4 +136,34 @@ fn standard_columns(columns: &[f64], n_columns: usize) -> Vec<f64> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::posterior::linear::adequacy::without_states;
+    use crate::random::{Purpose, RandomStream};
+
+    fn normal(stream: u64, n: usize) -> Vec<f64> {
+        let mut draws = vec![0.0; n];
+        RandomStream::new(1000, Purpose::MeasurementNoise, stream).fill_normal(&mut draws);
+        draws
+    }
+
+    /// The mean share of pure noise that noise seems to explain, half of whose directions were taken out.
+    fn share_of_noise(n_taken: usize) -> f64 {
+        const ROWS: usize = 120;
+        let (states, features) = (normal(0, ROWS * 60), normal(1, ROWS * 150));
+        let errors = without_states(&states, 60, &normal(2, ROWS * 8), 8);
+        let values = without_states(&states, 60, &features, 150);
+        let features = Features { n_columns: 150, values };
+        explained_shares(&features, &errors, 8, n_taken).iter().sum::<f64>() / 8.0
+    }
+
+    #[test]
+    fn directions_that_were_taken_out_explain_nothing() {
+        assert!(share_of_noise(60) < 0.1, "{}", share_of_noise(60));
+        // Counted as if they could vary, they let noise explain noise.
+        assert!(share_of_noise(0) > 0.5, "{}", share_of_noise(0));
+    }
 }

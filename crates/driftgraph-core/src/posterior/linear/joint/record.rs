@@ -17,12 +17,28 @@ pub(super) struct Record {
     pub(super) factor: Vec<f64>,
     /// Length of the step before the point.
     pub(super) step: f64,
+    /// What was done to the variables there.
+    pub(super) marks: PointMarks,
     /// Whether the covariance is that of the point before.
     pub(super) steady: bool,
 }
 
+/// What was done to the variables at a point, in all series of a group.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct PointMarks {
+    /// Variables of whose causes the step into the point says nothing, increasing.
+    pub(super) left_out: Vec<usize>,
+    /// Variables that were set.
+    pub(super) set: Vec<usize>,
+}
+
 impl Record {
-    pub(super) fn new(predicted: Vec<f64>, precisions: Vec<f64>, step: f64) -> Option<Self> {
+    pub(super) fn new(
+        predicted: Vec<f64>,
+        precisions: Vec<f64>,
+        step: f64,
+        marks: PointMarks,
+    ) -> Option<Self> {
         let d = precisions.len();
         let cells: Vec<usize> = (0..d).filter(|&idx| precisions[idx] > 0.0).collect();
         let n = cells.len();
@@ -44,7 +60,8 @@ impl Record {
         add_product(&mut filtered, d, View::new(&gain, n, d).t(), View::new(&negative, n, d));
         symmetrise(&mut filtered, d);
         solve_upper(&factor, n, &mut gain, d);
-        Some(Self { predicted, filtered, precisions, cells, gain, factor, step, steady: false })
+        let steady = false;
+        Some(Self { predicted, filtered, precisions, cells, gain, factor, step, marks, steady })
     }
 
     /// Σ log N(error; 0, S) over series.

@@ -23,10 +23,20 @@ enum Edges {
 const FEW_EDGES: f64 = 0.1;
 
 impl Transition {
-    pub(super) fn new(dynamics: &LinearDynamics, scales: &[f64], step: f64) -> Self {
+    /// Nothing leads to variables of whose causes the step says nothing.
+    pub(super) fn new(
+        dynamics: &LinearDynamics,
+        scales: &[f64],
+        step: f64,
+        left_out: &[usize],
+    ) -> Self {
         let d = scales.len();
-        let weight =
-            |source: usize, target: usize| step * scales[target] * dynamics.effect(source, target);
+        let weight = |source: usize, target: usize| {
+            if left_out.contains(&target) {
+                return if source == target { -1.0 } else { 0.0 };
+            }
+            step * scales[target] * dynamics.effect(source, target)
+        };
         let pairs = (0..d).flat_map(|target| (0..d).map(move |source| (source, target)));
         let few: Vec<(usize, usize, f64)> = pairs
             .map(|(source, target)| (source, target, weight(source, target)))

@@ -14,11 +14,12 @@ const fn table(or: &'static str) -> Range {
 
 /// All settings, in the order of the fields.
 #[rustfmt::skip]
-pub const BRIDGE_SETTINGS: [Setting; 20] = [
+pub const BRIDGE_SETTINGS: [Setting; 21] = [
     row("seed", "0", Range::Any, "decides batches, samples and initial networks", ""),
     row("step_size", "none", above(0.0, INF), "longest step of a grid, in the data's unit of time; the median gap when not given", ""),
     row("density", "per-source", KINDS, "prior of the lagged graph: which edges share a learned density", ""),
     row("instantaneous", "false", Range::YesNo, "let variables act on each other within a step", ""),
+    row("levels", "false", Range::YesNo, "learn instantaneous effects, and with them all others, from levels by chains instead of by gradients: with a linear drift and gaussian innovations", ""),
     row("instant_density", "common", KINDS, "prior of the instantaneous graph", ""),
     row("drift", "linear", Range::Choice(&["linear", "neural", "linear-and-neural"]), "what the drift is made of", ""),
     row("neural_diffusion", "false", Range::YesNo, "let a node function change the diffusion with the state", ""),
