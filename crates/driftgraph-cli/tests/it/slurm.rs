@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::Sandbox;
 use crate::sweep::{files, planned, serial};
@@ -114,6 +114,17 @@ impl Cluster {
         }
     }
 
+    /// Slurm writes what it knows of jobs seconds after it changed. A controller that comes back without
+    /// knowing of a running task starts it again, which the node refuses and then waits for a person.
+    fn wait_for_saved_jobs(&self, since: SystemTime) {
+        let saved = || fs::metadata(self.folder.join("state/job_state"))?.modified();
+        let begin = Instant::now();
+        while !saved().is_ok_and(|saved| saved > since) {
+            assert!(begin.elapsed() < LONGEST, "Slurm does not save its jobs");
+            sleep(Duration::from_millis(20));
+        }
+    }
+
     /// As a crash would: no word to anybody, and back after a while.
     fn crash_controller(&mut self) {
         self.controller.kill().unwrap();
@@ -172,7 +183,9 @@ fn slurm_runs_the_printed_script_and_a_requeued_task_and_a_lost_controller_chang
         text.contains("Restarts=1")
     });
     // Slurm keeps what was requeued back for two minutes, unless told otherwise.
+    let change = SystemTime::now();
     cluster.ask("scontrol", &["update", &format!("JobId={job}_1"), "StartTime=now"]);
+    cluster.wait_for_saved_jobs(change);
     cluster.crash_controller();
     cluster.wait_until(
         "squeue",
