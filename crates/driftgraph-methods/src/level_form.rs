@@ -3,7 +3,6 @@
 use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::edges::{Direction, EdgeKind, LearnedEdge};
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::layers::Real;
 use driftgraph_core::train::levels::{LevelFit, LevelSettings, fit_levels};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_data::record::TrainingRecord;
@@ -105,12 +104,11 @@ fn edges(fit: &LevelFit, n: usize) -> Vec<LearnedEdge> {
             (_, false) => EdgeKind::Lagged,
         }
     };
-    let of_evidence = |idx: usize| lagged.log_odds[idx].softplus() + links.log_odds[idx].softplus();
-    let finite = (0..n * n).map(of_evidence).filter(|score| score.is_finite());
+    let finite = fit.ranks.iter().copied().filter(|score| score.is_finite());
     let first = 1.0 + finite.fold(0.0, f64::max);
     // What a variable keeps of itself has no gate, unless it was forbidden or the variable is left out.
     let is_own = |idx: usize| idx / n == idx % n && lagged.log_odds[idx] > f64::NEG_INFINITY;
-    let score = |idx: usize| if is_own(idx) { first } else { of_evidence(idx) };
+    let score = |idx: usize| if is_own(idx) { first } else { fit.ranks[idx] };
     let edge = |idx: usize| {
         let (source, target) = (idx / n, idx % n);
         let back = target * n + source;

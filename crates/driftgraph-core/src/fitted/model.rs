@@ -338,9 +338,17 @@ impl FittedModel {
     /// Scores that rank edges even where their probabilities round to 1.
     pub fn edge_scores(&self) -> EdgeScores {
         let EdgeLogOdds { lagged, instant } = self.log_odds();
-        let scores = combined_scores(&lagged, instant.as_deref());
+        let scores = self.ranks().unwrap_or_else(|| combined_scores(&lagged, instant.as_deref()));
         EdgeScores::from_matrix(self.n_variables(), scores)
             .expect("log-odds are numbers, as checked when the model was made")
+    }
+
+    /// What members rank edges by, where that is more than their log-odds.
+    fn ranks(&self) -> Option<Vec<f64>> {
+        let ModelPart::Bridge(part) = &self.part else { return None };
+        let own = |member: &BridgeMember| member.beliefs.as_ref()?.ranks.clone();
+        let all: Vec<Vec<f64>> = part.members.iter().map(own).collect::<Option<_>>()?;
+        Some(mean(all.iter().map(|one| &one[..])))
     }
 
     /// Refuses data of other variables.

@@ -200,6 +200,7 @@ const INSTANT_BELIEF: &str = "instant.probabilities";
 const EFFECTS: &str = "lagged.effects";
 const EFFECT_DEVIATIONS: &str = "lagged.effect_deviations";
 const DISAGREEMENT: &str = "lagged.disagreement";
+const RANKS: &str = "ranks";
 
 fn belief_arrays(beliefs: &EdgeBeliefs) -> Vec<(&'static str, &Vec<f64>)> {
     let effects = beliefs.effects.iter();
@@ -207,8 +208,9 @@ fn belief_arrays(beliefs: &EdgeBeliefs) -> Vec<(&'static str, &Vec<f64>)> {
         effects.flat_map(|drawn| [(EFFECTS, &drawn.means), (EFFECT_DEVIATIONS, &drawn.deviations)]);
     let instant = beliefs.instant.iter().map(|values| (INSTANT_BELIEF, values));
     let disagreement = beliefs.disagreement.iter().map(|values| (DISAGREEMENT, values));
+    let ranks = beliefs.ranks.iter().map(|values| (RANKS, values));
     let lagged = std::iter::once((LAGGED_BELIEF, &beliefs.lagged));
-    lagged.chain(instant).chain(effects).chain(disagreement).collect()
+    lagged.chain(instant).chain(effects).chain(disagreement).chain(ranks).collect()
 }
 
 /// Numbers of rows of the paths' arrays.
@@ -271,6 +273,7 @@ impl BridgeMember {
                     _ => None,
                 },
                 disagreement: optional(DISAGREEMENT)?,
+                ranks: optional(RANKS)?,
             }),
         };
         Ok(Self {

@@ -37,6 +37,8 @@ pub struct EdgeBeliefs {
     pub effects: Option<DrawnEffects>,
     /// How far chains lie apart in log-odds, where there are chains.
     pub disagreement: Option<Vec<f64>>,
+    /// Scores that rank edges of any kind, where log-odds of lagged ones and of links do not say all.
+    pub ranks: Option<Vec<f64>>,
 }
 
 /// Effects as chains have drawn them, in increment scales per time.
@@ -73,6 +75,7 @@ impl BridgeFit {
                 instant: None,
                 effects: Some(DrawnEffects { means: effects, deviations }),
                 disagreement: Some(disagreement),
+                ranks: None,
             };
             let (lagged_log_odds, instant_log_odds) = (log_odds, None);
             return Self {
@@ -94,6 +97,7 @@ impl BridgeFit {
             instant: instant_log_odds.as_ref().map(|odds| tempered(odds, &weights)),
             effects: None,
             disagreement: None,
+            ranks: None,
         };
         Self {
             trainer,
@@ -109,14 +113,16 @@ impl BridgeFit {
 
     /// What chains of levels have found, with one of the processes that they have drawn.
     pub(crate) fn of_levels(trainer: BridgeTrainer, stop: StopReason, levels: LevelResult) -> Self {
-        let LevelResult { found: LevelFit { mut lagged, links, adequacy, .. }, effects } = levels;
-        let scores = combined_scores(&lagged.log_odds, Some(&links.log_odds));
-        let first = 1.0 + scores.into_iter().filter(|score| score.is_finite()).fold(0.0, f64::max);
+        let LevelResult { found, effects } = levels;
+        let LevelFit { mut lagged, links, mut ranks, adequacy, .. } = found;
+        let first =
+            1.0 + ranks.iter().copied().filter(|score| score.is_finite()).fold(0.0, f64::max);
         let n = adequacy.shares.len();
         for own in (0..n).map(|idx| idx * (n + 1)) {
             // What a variable keeps of itself is part of the process, unless it was forbidden.
             if lagged.log_odds[own] > f64::NEG_INFINITY {
                 (lagged.log_odds[own], lagged.probabilities[own]) = (first, 1.0);
+                ranks[own] = first;
             }
         }
         let beliefs = EdgeBeliefs {
@@ -124,6 +130,7 @@ impl BridgeFit {
             instant: Some(links.probabilities),
             effects: Some(effects),
             disagreement: None,
+            ranks: Some(ranks),
         };
         Self {
             trainer,
@@ -253,8 +260,11 @@ impl BridgeFit {
     ///
     /// The lagged log-odds where nothing instantaneous was fitted. Else softplus(lagged) +
     /// softplus(instantaneous in either direction, whichever is larger): Gaussian innovations cannot
-    /// say in which direction an instantaneous effect goes.
+    /// say in which direction an instantaneous effect goes. Levels have [their own](crate::train::levels::LevelFit::ranks).
     pub fn combined_scores(&self) -> Vec<f64> {
+        if let Some(ranks) = &self.beliefs.ranks {
+            return ranks.clone();
+        }
         combined_scores(&self.lagged_log_odds, self.instant_log_odds.as_deref())
     }
 }

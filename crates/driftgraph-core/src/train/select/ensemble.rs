@@ -64,8 +64,11 @@ impl EnsembleFit {
         Some(self.mean(|fit| fit.instant_probabilities().unwrap_or_default()))
     }
 
-    /// Scores of any influence of source on target, from the mean log-odds.
+    /// Scores of any influence of source on target: the mean of what members rank by, or from the mean log-odds.
     pub fn combined_scores(&self) -> Vec<f64> {
+        if self.members.iter().all(|member| member.beliefs().ranks.is_some()) {
+            return self.mean(BridgeFit::combined_scores);
+        }
         combined_scores(&self.lagged_log_odds(), self.instant_log_odds().as_deref())
     }
 
