@@ -55,6 +55,9 @@ pub(crate) struct PlusLinks {
     pub(crate) links: Links,
     /// Triples of which it is open whether they are colliders.
     pub(crate) ambiguous: Vec<Triple>,
+    /// Arrows set by each rule of orientation.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
+    pub(crate) n_arrows: [usize; 3],
     /// Whether sets of conditions were left out because there were too many.
     pub(crate) cut: bool,
 }
@@ -119,11 +122,18 @@ impl PlusSettings {
                 self.orient(&mut links, triple.start.variable, triple.middle);
             }
         }
-        rules::apply(&mut links, &colliders.ambiguous, |links, cause, effect| {
+        let n_arrows = rules::apply(&mut links, &colliders.ambiguous, |links, cause, effect| {
             self.orient(links, cause, effect);
         });
         let cut = skeleton.cut || colliders.cut;
-        PlusLinks { parents: lagged.parents, results, links, ambiguous: colliders.ambiguous, cut }
+        PlusLinks {
+            parents: lagged.parents,
+            results,
+            links,
+            ambiguous: colliders.ambiguous,
+            n_arrows,
+            cut,
+        }
     }
 
     /// Links before any test: lagged parents, and all pairs within a row.
