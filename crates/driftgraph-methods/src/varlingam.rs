@@ -227,7 +227,7 @@ fn chosen_lags(
         let has_holes = series.iter().any(|series| !series.is_complete(0..series.n_rows()));
         let fill = if has_holes { ", or fill holes with `gaps` hold" } else { "" };
         let reason = format!(
-            "{found} complete with {first} before, and {d} variables need at least {needed}; \
+            "{found} complete with {first} before, and {d} variables need at least {needed} such rows; \
              leave out variables{fill}",
         );
         return Err(MethodError::Unusable { method: NAME, reason });
