@@ -116,7 +116,7 @@ fn terms_gradients_and_steps_equal_those_of_the_reference() {
         let width = n_series * d;
         let starts = trainer.work.step_states.chunks_exact(width).step_by(2).flatten();
         let starts: Vec<f64> = starts.copied().collect();
-        let (paths, ratios) = ends_and_ratios(&trainer, &draws, settings.step_size);
+        let [paths, ratios] = ends_and_ratios(&trainer, &draws, settings.step_size);
         assert_close(&[starts, paths].concat(), &flat(&wanted["zs"]), "paths");
         assert_close(&ratios, &flat(&wanted["log_ratio"]), "divergence between rows");
         assert_close(&trainer.work.contexts, &flat(&wanted["context"]), "contexts");
