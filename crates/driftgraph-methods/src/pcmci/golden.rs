@@ -149,12 +149,6 @@ fn all_runs_of_pcmci_plus_equal_those_of_the_reference() {
                 })
                 .collect();
             assert_eq!(run["ambiguous_triples"], Value::Array(ambiguous), "{what}");
-            // Where it chooses the level, the log of the reference is not of the run at that level.
-            if settings.common.level().is_some() {
-                let [collider, cycle, way_round] = found.n_arrows;
-                let fired = json!({"R1": collider, "R2": cycle, "R3": way_round});
-                assert_eq!(run["rules_fired"], fired, "{what}");
-            }
             assert_links(&found.links, &run["graph"], &what);
             n_runs += 1;
         }

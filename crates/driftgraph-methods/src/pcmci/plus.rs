@@ -55,9 +55,6 @@ pub(crate) struct PlusLinks {
     pub(crate) links: Links,
     /// Triples of which it is open whether they are colliders.
     pub(crate) ambiguous: Vec<Triple>,
-    /// Arrows set by each rule of orientation.
-    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
-    pub(crate) n_arrows: [usize; 3],
     /// Whether sets of conditions were left out because there were too many.
     pub(crate) cut: bool,
 }
@@ -122,18 +119,11 @@ impl PlusSettings {
                 self.orient(&mut links, triple.start.variable, triple.middle);
             }
         }
-        let n_arrows = rules::apply(&mut links, &colliders.ambiguous, |links, cause, effect| {
+        rules::apply(&mut links, &colliders.ambiguous, |links, cause, effect| {
             self.orient(links, cause, effect);
         });
         let cut = skeleton.cut || colliders.cut;
-        PlusLinks {
-            parents: lagged.parents,
-            results,
-            links,
-            ambiguous: colliders.ambiguous,
-            n_arrows,
-            cut,
-        }
+        PlusLinks { parents: lagged.parents, results, links, ambiguous: colliders.ambiguous, cut }
     }
 
     /// Links before any test: lagged parents, and all pairs within a row.

@@ -4,26 +4,24 @@ use super::super::combinations::combinations;
 use super::super::lags::{Links, Mark, Pair};
 use super::colliders::{Triple, unshielded};
 
-/// Applies all rules until none says anything new, and says how many arrows each has set.
+/// Applies all rules until none says anything new.
 pub(super) fn apply(
     links: &mut Links,
     ambiguous: &[Triple],
     orient: impl Fn(&mut Links, usize, usize),
-) -> [usize; 3] {
-    let mut n_arrows = [0; 3];
+) {
     loop {
         let mut any = false;
-        for (n_arrows, rule) in n_arrows.iter_mut().zip([no_new_collider, no_cycle, no_way_round]) {
+        for rule in [no_new_collider, no_cycle, no_way_round] {
             // All that a rule finds is oriented before the next one looks.
             let arrows = rule(links, ambiguous);
             any |= !arrows.is_empty();
-            *n_arrows += arrows.len();
             for (cause, effect) in arrows {
                 orient(links, cause, effect);
             }
         }
         if !any {
-            return n_arrows;
+            return;
         }
     }
 }
