@@ -29,6 +29,8 @@ pub(crate) struct Progress {
     /// What training works on, and where it stands.
     pub(crate) aim: &'static str,
     pub(crate) reached: f64,
+    /// The same where it is an ELBO.
+    pub(crate) elbo: Option<f64>,
     pub(crate) expected_edges: Option<f64>,
     pub(crate) seconds: f64,
     /// Edge probabilities in percent, `[source, target]`.
@@ -108,6 +110,7 @@ impl FollowsFit for LiveFit {
                 end: step.end,
                 aim,
                 reached,
+                elbo: step.elbo(),
                 expected_edges: step.expected_edges,
                 seconds: self.start.elapsed().as_secs_f64(),
                 percent: step
