@@ -60,6 +60,18 @@ def _words(news: News) -> str:
     return f"fitting {news['number'] + 1}/{news['n_parts']}"
 
 
+def _numbers(news: News) -> list[tuple[str, str, str]]:
+    """Name, number and words of what a step tells: a bound or a loss, and edges where a method has probabilities."""
+    told = []
+    if "elbo" in news:
+        told.append(("elbo", f"{news['elbo']:.1f}", f"ELBO {news['elbo']:.1f}"))
+    if "loss" in news:
+        told.append(("loss", f"{news['loss']:.4g}", f"loss {news['loss']:.4g}"))
+    if "expected_edges" in news:
+        told.append(("edges", f"{news['expected_edges']:.1f}", f"{news['expected_edges']:.1f} edges"))
+    return told
+
+
 def _is_urgent(news: News) -> bool:
     # How much memory a fit takes, and the like, would only push the bar away.
     return str(news["text"]).startswith("warning")
@@ -85,7 +97,7 @@ class _TqdmBar:
             self._bar.reset(total=news["end"])
             self._bar.set_description(self._what)
         self._bar.n = min(news["step"] + 1, news["end"])
-        self._bar.set_postfix(elbo=f"{news['elbo']:.1f}", edges=f"{news['expected_edges']:.1f}")
+        self._bar.set_postfix({name: text for name, text, _ in _numbers(news)})
 
     def close(self) -> None:
         if self._bar is not None:
@@ -108,7 +120,8 @@ class _TextBar:
             return
         self._last = time.monotonic()
         share = 100 * (news["step"] + 1) / max(news["end"], 1)
-        self._write(f"{_words(news)}: {share:3.0f} %, ELBO {news['elbo']:.1f}, {news['expected_edges']:.1f} edges")
+        numbers = "".join(f", {sentence}" for _, _, sentence in _numbers(news))
+        self._write(f"{_words(news)}: {share:3.0f} %{numbers}")
 
     def _write(self, text: str) -> None:
         sys.stderr.write("\r" + text.ljust(self._width))

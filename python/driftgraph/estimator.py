@@ -283,7 +283,7 @@ class Scotch(Estimator, ScotchSettings):
     feature_names_in_, n_features_in_ :
         Names and number of the variables.
     loss_curve_, loss_steps_ : arrays
-        Minus the ELBO, and the steps at which it was logged.
+        Minus the ELBO, or the loss of a method that has no bound, and the steps at which it was logged.
     converged_ : bool or None
         Whether the stop rule was met; None for the simulated posterior, which has none.
     n_iter_ : int

@@ -189,11 +189,11 @@ def plot_matrix(
 
 
 def plot_loss(curve: NDArray[np.float64], steps: NDArray[np.float64], *, ax: Axes | None = None) -> Axes:
-    """The loss (minus the ELBO) along the training steps."""
+    """The loss (minus the ELBO, where a method has one) along the training steps."""
     plt = _pyplot()
     ax = ax if ax is not None else plt.figure(figsize=(5.6, 3.2), layout="constrained").add_subplot()
     ax.plot(steps, curve, color=_FIRST, lw=1.3)
-    ax.set(xlabel="step", ylabel="loss (minus the ELBO)")
+    ax.set(xlabel="step", ylabel="loss (minus the ELBO, where there is one)")
     ax.set_title("Training", fontsize=11)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -37,7 +37,8 @@ class Questions(ReadRun):
 
         ``sign``, ``effect``, ``strength`` and the 90 % interval ``effect_low`` to ``effect_high`` are those of the
         part that carries the edge, which ``kind`` names: ``lagged``, ``within-step`` or ``both``. A link within a
-        step without a direction has two rows, with ``direction`` = ``"either"``; :meth:`links` has one.
+        step without a direction has two rows, with ``direction`` = ``"either"``; :meth:`links` has one. Methods that
+        test add ``lag``, ``link`` (``yes``, ``no`` or ``conflict``), ``linked_lags`` and ``p_value``.
         """
         pd = need("pandas", "a table of edges")
         frame = pd.DataFrame(self._fitted().edges()).drop(columns="mirrored")
@@ -46,7 +47,7 @@ class Questions(ReadRun):
         return frame[frame["probability"] >= threshold].reset_index(drop=True)  # type: ignore[no-any-return]
 
     def links(self, threshold: float = 0.5, *, fdr: float | None = None) -> pandas.DataFrame:
-        """As :meth:`edges`, with every link that has no direction once.
+        """As :meth:`edges`, with every link that has no direction once; of methods that test, the links that pass.
 
         ``fdr=0.1`` keeps as many as there can be with less than 10 % of them expected to be false, whatever the
         threshold; edges of variables on themselves do not count and are kept where they are as probable as the least
@@ -60,6 +61,8 @@ class Questions(ReadRun):
             keep &= kept["rows"]
         elif "probability" in frame:
             keep &= frame["probability"] >= threshold
+        elif "link" in frame:
+            keep &= frame["link"] != "no"
         frame = frame[keep].reset_index(drop=True)
         if "probability" in frame:
             others = frame["source"] != frame["target"]

@@ -106,3 +106,20 @@ def test_no_setting_hides_a_question() -> None:
     for name, estimator in methods.ESTIMATORS.items():
         for setting in inspect.signature(estimator).parameters:
             assert not callable(getattr(estimator, setting, None)), f"{name}: {setting}"
+
+
+def test_links_of_a_method_that_tests_are_told_with_lags_and_p_values(data: Dataset) -> None:
+    model = methods.PCMCIPlus(tau_max=2, progress=False).fit(data)
+    frame = model.edges()
+    assert {"kind", "direction", "lag", "link", "linked_lags", "p_value"} <= set(frame.columns)
+    links = model.links()
+    assert set(links["link"]) <= {"yes", "conflict"} and 0 < len(links) < len(frame)
+    assert (links["p_value"] < 0.1).all() and (links["linked_lags"] != "").all()
+
+
+def test_a_method_without_a_bound_has_a_loss_and_expects_no_edges(data: Dataset) -> None:
+    seen: list[dict[str, Any]] = []
+    model = methods.NGM(steps=5, standardize=True, progress=seen.append).fit(data)
+    steps = [news for news in seen if news["phase"] == "fitting"]
+    assert steps and all("loss" in news and "elbo" not in news and "expected_edges" not in news for news in steps)
+    assert np.isfinite(model.loss_curve_).all() and (model.loss_curve_ > 0).all()

@@ -122,6 +122,8 @@ pub(crate) struct GraphArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// Edges of at least this probability [default: 0.5, unless --top or --fdr is given]
+    ///
+    /// A method that tests shows the links that pass instead, one that only ranks as many edges as there are variables.
     #[arg(long, value_name = "P", conflicts_with = "top")]
     pub(crate) threshold: Option<f64>,
     /// As many edges as there can be with less than this share of them expected to be false

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use driftgraph_core::train::progress::{Part, Progress, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::short;
 use crate::printer;
 
 /// Set by Ctrl-C; the fit stops at the end of its step.
@@ -123,16 +124,37 @@ impl Shown {
 }
 
 fn numbers(step: &Step<'_>) -> String {
-    let (terms, edges) = (&step.terms, step.expected_edges);
-    let elbo = format!("ELBO {:.1}", terms.elbo());
+    let edges =
+        step.expected_edges.map_or(String::new(), |edges| format!(", {edges:.1} edges expected"));
+    if let Some(loss) = step.loss() {
+        return format!("loss {}{edges}", short(loss));
+    }
+    let terms = &step.terms;
+    let elbo = format!("ELBO {}", bound(terms.elbo()));
     let divergences = [terms.initial_kl, terms.path_kl, terms.graph_kl];
     // A bound in closed form comes as one number.
     if divergences == [0.0; 3] {
-        return format!("{elbo}, {edges:.1} edges expected");
+        return format!("{elbo}{edges}");
     }
-    let [initial, path, graph] = divergences.map(|divergence| format!("{divergence:.1}"));
-    let likelihood = terms.log_likelihood;
+    let [initial, path, graph] = divergences.map(bound);
+    let likelihood = bound(terms.log_likelihood);
     format!(
-        "{elbo} = likelihood {likelihood:.1} - initial {initial} - path {path} - graph {graph}, {edges:.1} edges expected"
+        "{elbo} = likelihood {likelihood} - initial {initial} - path {path} - graph {graph}{edges}"
     )
+}
+
+/// One digit behind the point, or powers of ten of what is far from any sound bound.
+fn bound(number: f64) -> String {
+    if number.abs() < 1e9 { format!("{number:.1}") } else { format!("{number:.3e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_that_ran_away_do_not_fill_the_line() {
+        assert_eq!(bound(-188_174_603_359_486_765_694_976.0), "-1.882e23");
+        assert_eq!(bound(-12_345.67), "-12345.7");
+    }
 }

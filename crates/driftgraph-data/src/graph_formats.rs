@@ -5,7 +5,7 @@ mod cytoscape;
 
 use std::fmt::Write as _;
 
-use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
+use driftgraph_core::fitted::edges::{LearnedEdge, Sign, Verdict, mark_mirrored};
 use driftgraph_text::escaped;
 use serde_json::{Map, Value, json};
 
@@ -110,18 +110,14 @@ pub fn graph_text(names: &[String], edges: &[LearnedEdge], format: GraphFormat) 
 
 /// Edges as a table, in the order given.
 pub fn edge_table(names: &[String], edges: &[LearnedEdge]) -> Table {
-    let text = |of: &dyn Fn(&LearnedEdge) -> String| Column::Text(edges.iter().map(of).collect());
+    let names_of = |end: fn(&LearnedEdge) -> usize| {
+        Column::Text(edges.iter().map(|edge| names[end(edge)].clone()).collect())
+    };
     let mut table = Table::default()
-        .with("source", text(&|edge| names[edge.source].clone()))
-        .with("target", text(&|edge| names[edge.target].clone()));
+        .with("source", names_of(|edge| edge.source))
+        .with("target", names_of(|edge| edge.target));
     for attribute in Attribute::used(edges) {
-        let column = match attribute {
-            Attribute::Number(_, of) => {
-                Column::Number(edges.iter().map(|edge| of(edge).unwrap_or(f64::NAN)).collect())
-            }
-            Attribute::Word(_, of) => text(&|edge| of(edge).unwrap_or_default().to_owned()),
-        };
-        table = table.with(attribute.name(), column);
+        table = table.with(attribute.name(), attribute.column(edges));
     }
     table
 }
@@ -130,48 +126,32 @@ pub fn edge_table(names: &[String], edges: &[LearnedEdge]) -> Table {
 pub(crate) fn read_edge_table(bytes: &[u8], names: &[String]) -> Result<Vec<LearnedEdge>, String> {
     let mut reader = csv::Reader::from_reader(bytes);
     let header = reader.headers().map_err(|error| error.to_string())?.clone();
+    let known: Vec<Option<Attribute>> = header.iter().map(Attribute::named).collect();
+    let place = |name: &str| names.iter().position(|known| known == name);
     let mut edges = Vec::new();
     for row in reader.records() {
         let row = row.map_err(|error| error.to_string())?;
-        let mut edge = LearnedEdge::default();
+        let mut edge = LearnedEdge { score: f64::NAN, ..LearnedEdge::default() };
         let mut ends = [None; 2];
-        for (column, cell) in header.iter().zip(&row) {
-            let number = || cell.parse::<f64>().ok().filter(|value| !value.is_nan());
-            match column {
-                "source" => ends[0] = names.iter().position(|name| name == cell),
-                "target" => ends[1] = names.iter().position(|name| name == cell),
-                "score" => edge.score = number().ok_or("an edge has no score")?,
-                "sign" => edge.sign = sign_of(cell),
-                column => {
-                    if let Some((_, set)) = READ_BACK.iter().find(|(name, _)| *name == column) {
-                        set(&mut edge, number());
-                    }
-                }
+        for ((column, attribute), cell) in header.iter().zip(&known).zip(&row) {
+            match (column, attribute) {
+                ("source", _) => ends[0] = place(cell),
+                ("target", _) => ends[1] = place(cell),
+                (_, Some(attribute)) => attribute.read(cell, &mut edge)?,
+                (_, None) => {}
             }
+        }
+        if edge.score.is_nan() {
+            return Err("an edge has no score".to_owned());
         }
         let [Some(source), Some(target)] = ends else {
             return Err("an edge names a variable that run.json does not have".to_owned());
         };
         edges.push(LearnedEdge { source, target, ..edge });
     }
+    mark_mirrored(&mut edges);
     Ok(edges)
 }
-
-fn sign_of(word: &str) -> Option<Sign> {
-    [Sign::Positive, Sign::Negative, Sign::Mixed]
-        .into_iter()
-        .find(|sign| sign_word(Some(*sign)) == word)
-}
-
-/// Columns that methods without a model write.
-type ReadBack = (&'static str, fn(&mut LearnedEdge, Option<f64>));
-const READ_BACK: [ReadBack; 5] = [
-    ("probability", |edge, value| edge.probability = value),
-    ("probability_lagged", |edge, value| edge.probability_lagged = value),
-    ("probability_instantaneous", |edge, value| edge.probability_instantaneous = value),
-    ("effect", |edge, value| edge.effect = value),
-    ("strength", |edge, value| edge.strength = value),
-];
 
 fn edge_table_text(names: &[String], edges: &[LearnedEdge]) -> String {
     let mut out = Vec::new();
@@ -226,6 +206,11 @@ fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
             (Some(effect), None) => format!("effect {effect}"),
             (None, _) => format!("score {}", four_digits(edge.score)),
         };
+        let tooltip = match edge.test.as_ref().map(|test| test.verdict) {
+            Some(Verdict::No) => format!("{tooltip}, no link"),
+            Some(Verdict::Conflict) => format!("{tooltip}, in conflict"),
+            Some(Verdict::Yes) | None => tooltip,
+        };
         let head = if edge.is_undirected() { "none" } else { head };
         let _ = writeln!(
             out,
@@ -246,29 +231,6 @@ fn four_digits(number: f64) -> String {
     rounded.to_string()
 }
 
-/// XML knows infinities by the names of XML Schema.
-fn xml_number(number: f64) -> String {
-    match number {
-        f64::INFINITY => "INF".to_owned(),
-        f64::NEG_INFINITY => "-INF".to_owned(),
-        number => number.to_string(),
-    }
-}
-
-fn xml_type(attribute: &Attribute) -> &'static str {
-    match attribute {
-        Attribute::Number(..) => "double",
-        Attribute::Word(..) => "string",
-    }
-}
-
-fn xml_value(attribute: &Attribute, edge: &LearnedEdge) -> Option<String> {
-    match attribute {
-        Attribute::Number(_, of) => of(edge).map(xml_number),
-        Attribute::Word(_, of) => of(edge).map(ToOwned::to_owned),
-    }
-}
-
 fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml \
@@ -277,7 +239,7 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
     );
     let attributes = Attribute::used(edges);
     for attribute in &attributes {
-        let (name, kind) = (attribute.name(), xml_type(attribute));
+        let (name, kind) = (attribute.name(), attribute.xml_type());
         let _ = writeln!(
             out,
             "  <key id=\"{name}\" for=\"edge\" attr.name=\"{name}\" attr.type=\"{kind}\"/>"
@@ -300,7 +262,7 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
             if edge.is_undirected() { " directed=\"false\"" } else { "" },
         );
         for attribute in &attributes {
-            if let Some(value) = xml_value(attribute, edge) {
+            if let Some(value) = attribute.xml_value(edge) {
                 let _ = write!(out, "<data key=\"{}\">{value}</data>", attribute.name());
             }
         }
@@ -317,7 +279,7 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
     );
     let attributes = Attribute::used(edges);
     for attribute in &attributes {
-        let (name, kind) = (attribute.name(), xml_type(attribute));
+        let (name, kind) = (attribute.name(), attribute.xml_type());
         let _ = writeln!(out, "      <attribute id=\"{name}\" title=\"{name}\" type=\"{kind}\"/>");
     }
     out.push_str("    </attributes>\n    <nodes>\n");
@@ -334,7 +296,7 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
             if edge.is_undirected() { " type=\"undirected\"" } else { "" },
         );
         for attribute in &attributes {
-            if let Some(value) = xml_value(attribute, edge) {
+            if let Some(value) = attribute.xml_value(edge) {
                 let _ = write!(out, "<attvalue for=\"{}\" value=\"{value}\"/>", attribute.name());
             }
         }
@@ -344,15 +306,11 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
     out
 }
 
-/// What is known of an edge, without its ends; an infinite score is null, which JSON needs.
+/// What is known of an edge, without its ends.
 fn attributes_json(edge: &LearnedEdge) -> Map<String, Value> {
     let mut object = Map::new();
     for attribute in Attribute::used(std::slice::from_ref(edge)) {
-        let value = match attribute {
-            Attribute::Number(_, of) => of(edge).map(|number| json!(number)),
-            Attribute::Word(_, of) => of(edge).map(|word| json!(word)),
-        };
-        object.insert(attribute.name().into(), value.into());
+        object.insert(attribute.name().into(), attribute.json(edge));
     }
     object
 }

@@ -323,8 +323,11 @@ pub struct LogLine {
     pub step: u64,
     /// Seconds since the process began with the fit.
     pub seconds: f64,
-    /// The bound, as far as this step saw it; null where it was not finite.
+    /// The bound, as far as this step saw it; null where it was not finite, and where training lowers a loss.
     pub elbo: Option<f64>,
+    /// The loss of a method that has no bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
     /// Its terms.
     pub log_likelihood: Option<f64>,
     /// Its terms.
@@ -333,7 +336,7 @@ pub struct LogLine {
     pub path_kl: Option<f64>,
     /// Its terms.
     pub graph_kl: Option<f64>,
-    /// Σ of the edge probabilities.
+    /// Σ of the edge probabilities; null where the method gives none.
     pub expected_edges: Option<f64>,
     /// Learning rate, or its share of the largest.
     #[serde(alias = "learning_rate")]
@@ -356,12 +359,13 @@ impl LogLine {
         Self {
             step: step.number,
             seconds,
-            elbo: finite(step.terms.elbo()),
-            log_likelihood: finite(step.terms.log_likelihood),
+            elbo: step.elbo().and_then(finite),
+            loss: step.loss().and_then(finite),
+            log_likelihood: step.elbo().and_then(|_| finite(step.terms.log_likelihood)),
             initial_kl: finite(step.terms.initial_kl),
             path_kl: finite(step.terms.path_kl),
             graph_kl: finite(step.terms.graph_kl),
-            expected_edges: finite(step.expected_edges),
+            expected_edges: step.expected_edges.and_then(finite),
             rate: finite(step.rate),
             rolled_back: step.undone.map(str::to_owned),
             extras: step

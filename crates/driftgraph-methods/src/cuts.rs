@@ -12,13 +12,14 @@ mod table;
 mod trainer;
 
 use driftgraph_core::layers::Real;
-use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step, Training};
+use driftgraph_core::train::progress::{Aim, Checkpoint, Part, Progress, Step, Training};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, ElboTerms, SeriesSet};
 use driftgraph_data::record::Reached;
 use serde_json::json;
 
 use crate::FitPlan;
+use crate::constants::Constants;
 use crate::levels::bytes_of_copies;
 use crate::method::{
     Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
@@ -202,9 +203,12 @@ fn learn(task: &MethodTask<'_>, settings: &CutsSettings) -> Result<Learned, Meth
         trainer.state = state;
     }
     run(&mut trainer, task.progress)?;
-    let scores = EdgeScores::from_matrix(task.data.n_variables(), trainer.scores())?;
+    let constants = Constants::of(task.data);
+    let scores = constants.without(trainer.scores());
+    let scores = EdgeScores::from_matrix(task.data.n_variables(), scores)?;
     let reached = Reached { steps: trainer.state.epoch, of: settings.epochs(), in_epochs: true };
     let mut learned = Learned::scores(&scores).trained(settings.seed, reached);
+    constants.tell(&mut learned);
     if table.samples.len() < settings.batch_size {
         let remark =
             format!("each step sees all {} samples, fewer than `batch_size`", table.samples.len());
@@ -218,7 +222,8 @@ fn run(trainer: &mut Trainer<'_, f32>, progress: &dyn Progress) -> Result<(), Me
     while trainer.state.epoch < trainer.settings.epochs() {
         let number = trainer.state.epoch;
         let losses = trainer.epoch(&chance);
-        let loss = losses.graphs.iter().sum::<f64>() / losses.graphs.len() as f64;
+        let loss =
+            losses.graphs.iter().map(|graph| graph.total).sum::<f64>() / losses.graphs.len() as f64;
         if !loss.is_finite() || trainer.scores().iter().any(|score| !score.is_finite()) {
             let reason = format!(
                 "its loss is not finite any more in epoch {number}; a smaller `learning_rate` may help"
@@ -231,7 +236,7 @@ fn run(trainer: &mut Trainer<'_, f32>, progress: &dyn Progress) -> Result<(), Me
             end: trainer.settings.epochs(),
             terms: ElboTerms { log_likelihood: -loss, ..ElboTerms::default() },
             rate: trainer.settings.learning_rate,
-            expected_edges: trainer.scores().iter().sum(),
+            expected_edges: Some(trainer.scores().iter().sum()),
             undone: None,
             extras: &[],
             training: &*trainer,
@@ -252,6 +257,10 @@ impl Training for Trainer<'_, f32> {
         let n = self.scores().len().isqrt();
         EdgeScores::from_matrix(n, self.scores())
             .expect("probabilities are numbers because epochs are checked")
+    }
+
+    fn aim(&self) -> Aim {
+        Aim::Loss
     }
 
     fn state(&self) -> Checkpoint {

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use serde_json::{Map, Value};
 
 use crate::FitPlan;
+use crate::constants::Constants;
 use crate::levels::{INTERPOLATES, Step, bytes_of_copies, filled_levels, steps};
 use crate::method::{Learned, Method, MethodError, MethodTask, Takes};
 use crate::plan::{PlanError, from_value};
@@ -84,6 +85,8 @@ impl Method for DynGenie3 {
         let mut learned = Learned::scores(&scores);
         learned.training =
             TrainingRecord { seed: Some(settings.seed), ..TrainingRecord::default() };
+        // No tree splits on a constant, and none has anything to explain in one: their scores are 0 by themselves.
+        Constants::of(task.data).tell(&mut learned);
         Ok(learned)
     }
 }

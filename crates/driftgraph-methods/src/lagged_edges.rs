@@ -1,17 +1,21 @@
 //! Edges of methods that tell effects of earlier rows from effects within a row.
 
 use driftgraph_core::EdgeScores;
-use driftgraph_core::fitted::edges::{Direction, EdgeKind, LearnedEdge, Sign, ninety_percent};
+use driftgraph_core::fitted::edges::{
+    Direction, EdgeKind, LearnedEdge, LinkTest, Sign, Verdict, mark_mirrored, ninety_percent,
+};
 
 use crate::method::MethodError;
 
 /// What a method found about one source and one target.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PairLinks {
     /// Ranks edges.
     pub(crate) score: f64,
     /// The strongest effect of an earlier row, with its sign.
     pub(crate) lagged: f64,
+    /// Its lag in rows, where there is such an effect.
+    pub(crate) lag: Option<usize>,
     /// Whether it is a link.
     pub(crate) is_lagged: bool,
     /// The effect within a row, with its sign.
@@ -20,6 +24,21 @@ pub(crate) struct PairLinks {
     pub(crate) way: Option<Direction>,
     /// More on the effect within a row; `None` where it is no effect but a score.
     pub(crate) effect: Option<WithinEffect>,
+    /// What was tested, where a method tests.
+    pub(crate) tests: Option<PairTests>,
+}
+
+/// Tests of all lags of a pair.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PairTests {
+    /// Lags that pass in this direction or without one.
+    pub(crate) linked_lags: Vec<usize>,
+    /// Whether a link within a row was oriented both ways.
+    pub(crate) is_conflict: bool,
+    /// Of the strongest effect of an earlier row; `None` where it could not be tested.
+    pub(crate) p_lagged: Option<f64>,
+    /// Of the effect within a row.
+    pub(crate) p_within: Option<f64>,
 }
 
 /// What is known of an effect within a row, in the user's units, besides its value.
@@ -42,8 +61,7 @@ pub(crate) fn lagged_edges(
     let scores =
         EdgeScores::from_matrix(n_variables, pairs.iter().map(|pair| pair.score).collect())?;
     let edge = |(source, target, score): (usize, usize, f64)| {
-        let (own, back) =
-            (pairs[source * n_variables + target], pairs[target * n_variables + source]);
+        let own = &pairs[source * n_variables + target];
         let value = if own.leads_within() { own.within } else { own.lagged };
         // What goes the other way alone has no effect this way.
         let is_forward = own.way == Some(Direction::Forward);
@@ -63,11 +81,14 @@ pub(crate) fn lagged_edges(
             effect_instantaneous: known.map(|_| own.within),
             kind: Some(own.kind()),
             direction: own.direction(),
-            mirrored: own.is_mirrored(&back, source > target),
+            lag: if own.leads_within() { Some(0) } else { own.lag },
+            test: own.test().map(Box::new),
             ..LearnedEdge::default()
         }
     };
-    Ok(scores.ranked().into_iter().map(edge).collect())
+    let mut edges: Vec<LearnedEdge> = scores.ranked().into_iter().map(edge).collect();
+    mark_mirrored(&mut edges);
+    Ok(edges)
 }
 
 fn sign(value: f64) -> Sign {
@@ -107,17 +128,15 @@ impl PairLinks {
         }
     }
 
-    /// Whether the edge in the other direction says all that this one does; of two equal ones, `is_second` decides.
-    fn is_mirrored(&self, back: &Self, is_second: bool) -> bool {
-        if self.kind() != EdgeKind::WithinStep || self.direction() == Direction::Forward {
-            return false;
-        }
-        match (back.kind(), self.direction()) {
-            (EdgeKind::Lagged, _) => false,
-            (EdgeKind::Both, _) | (_, Direction::Backward) => true,
-            _ if self.score == back.score => is_second,
-            _ => self.score < back.score,
-        }
+    fn test(&self) -> Option<LinkTest> {
+        let tests = self.tests.as_ref()?;
+        let verdict = match tests.linked_lags[..] {
+            _ if tests.is_conflict => Verdict::Conflict,
+            [] => Verdict::No,
+            _ => Verdict::Yes,
+        };
+        let p_value = if self.leads_within() { tests.p_within } else { tests.p_lagged };
+        Some(LinkTest { verdict, linked_lags: tests.linked_lags.clone(), p_value })
     }
 }
 
@@ -138,7 +157,8 @@ mod tests {
             ..PairLinks::default()
         };
         let edges =
-            lagged_edges(2, |a, b| if a == b { PairLinks::default() } else { open }).unwrap();
+            lagged_edges(2, |a, b| if a == b { PairLinks::default() } else { open.clone() })
+                .unwrap();
         let (first, second) = (edge_between(&edges, 0, 1), edge_between(&edges, 1, 0));
         assert!(first.is_undirected() && second.is_undirected());
         assert_eq!((first.mirrored, second.mirrored), (false, true));

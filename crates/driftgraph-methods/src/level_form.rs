@@ -1,7 +1,7 @@
 //! Levels within a row and of the row before: links without direction and lagged effects, with probabilities.
 
 use driftgraph_core::SeriesSet;
-use driftgraph_core::fitted::edges::{Direction, EdgeKind, LearnedEdge};
+use driftgraph_core::fitted::edges::{Direction, EdgeKind, LearnedEdge, mark_mirrored};
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::levels::{LevelFit, LevelSettings, fit_levels};
 use driftgraph_core::train::settings::{Range, Setting};
@@ -111,17 +111,10 @@ fn edges(fit: &LevelFit, n: usize) -> Vec<LearnedEdge> {
     let score = |idx: usize| if is_own(idx) { first } else { fit.ranks[idx] };
     let edge = |idx: usize| {
         let (source, target) = (idx / n, idx % n);
-        let back = target * n + source;
         let past = if is_own(idx) { 1.0 } else { lagged.probabilities[idx] };
         let link = links.probabilities[idx];
-        let (own, other) = (kind(idx), kind(back));
+        let own = kind(idx);
         let is_link = own == EdgeKind::WithinStep && source != target;
-        // Of two equal rows the better supported one stays.
-        let comes_second = match score(idx).total_cmp(&score(back)) {
-            std::cmp::Ordering::Less => true,
-            std::cmp::Ordering::Equal => idx > back,
-            std::cmp::Ordering::Greater => false,
-        };
         LearnedEdge {
             source,
             target,
@@ -130,8 +123,6 @@ fn edges(fit: &LevelFit, n: usize) -> Vec<LearnedEdge> {
             probability_lagged: Some(past),
             kind: Some(if is_own(idx) { EdgeKind::Lagged } else { own }),
             direction: if is_link { Direction::Either } else { Direction::Forward },
-            mirrored: is_link
-                && (other == EdgeKind::Both || other == EdgeKind::WithinStep && comes_second),
             probability_directed: Some(past.max(0.5 * link)),
             ..LearnedEdge::default()
         }
@@ -141,6 +132,8 @@ fn edges(fit: &LevelFit, n: usize) -> Vec<LearnedEdge> {
         let probability = |edge: &LearnedEdge| edge.probability.unwrap_or(0.0);
         probability(b).total_cmp(&probability(a)).then(b.score.total_cmp(&a.score))
     });
+    // Of two equal rows the better supported one stays.
+    mark_mirrored(&mut edges);
     edges
 }
 

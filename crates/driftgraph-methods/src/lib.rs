@@ -20,6 +20,7 @@
 
 mod bridge;
 mod command;
+mod constants;
 mod cuts;
 mod doubts;
 mod drifting;
@@ -164,6 +165,8 @@ mod tests {
         }
         let refusal = |name| FitPlan::named(name).unwrap_err().to_string();
         assert_eq!(refusal("Ridge"), "there is no method or preset `Ridge`; did you mean `ridge`?");
+        let plus = "there is no method or preset `PCMCI+`; did you mean `pcmci-plus`?";
+        assert_eq!(refusal("PCMCI+"), plus);
         let lasso = "there is no method or preset `lasso`; there are `bridge`";
         assert!(refusal("lasso").starts_with(lasso));
     }

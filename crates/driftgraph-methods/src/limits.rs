@@ -1,7 +1,7 @@
 //! Which variables may drive and which may be driven: what `--sources`, `--targets` and inputs leave of the pairs.
 
 use driftgraph_core::SeriesSet;
-use driftgraph_core::fitted::edges::LearnedEdge;
+use driftgraph_core::fitted::edges::{LearnedEdge, mark_mirrored};
 use driftgraph_core::graph::limited_prior::LimitedPrior;
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_data::record::EdgeLimits;
@@ -74,6 +74,8 @@ impl AllowedPairs {
             edge.probability = edge.probability.map(|_| 0.0);
         }
         kept.append(&mut refused);
+        // A link whose other row may not be an edge is told by the row that may.
+        mark_mirrored(&mut kept);
         *edges = kept;
     }
 }

@@ -17,6 +17,7 @@ use driftgraph_core::{CoreError, EdgeScores, SeriesSet, Standardizer};
 use serde_json::json;
 
 use crate::FitPlan;
+use crate::constants::Constants;
 use crate::levels::bytes_of_copies;
 use crate::method::{
     Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
@@ -206,8 +207,11 @@ fn learn(task: &MethodTask<'_>, settings: &LsdeSettings) -> Result<Learned, Meth
         trainer.state = state;
     }
     trainer.run(task.progress)?;
-    let scores = EdgeScores::from_matrix(sizes.n_variables, trainer.scores())?;
+    let constants = Constants::of(task.data);
+    let scores = constants.without(trainer.scores());
+    let scores = EdgeScores::from_matrix(sizes.n_variables, scores)?;
     let mut learned = Learned::scores(&scores).trained(settings.seed, trainer.reached());
+    constants.tell(&mut learned);
     if input == EncoderInput::ValuesMaskGap && settings.encoder_input == Told::Auto {
         let told = "the encoder is told of holes and gaps, which the original has no input for";
         learned.remarks.push(told.to_owned());

@@ -15,6 +15,7 @@ use driftgraph_data::record::Reached;
 use serde_json::json;
 
 use crate::FitPlan;
+use crate::constants::Constants;
 use crate::levels::bytes_of_copies;
 use crate::method::{
     Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
@@ -63,10 +64,11 @@ impl Method for Ngm {
 
     fn presets(&self) -> Vec<Preset> {
         vec![
+            Preset::new(NAME, "the paper's settings for Netsim, windows inside series", &json!({})),
             Preset::new(
-                NAME,
-                "the paper's settings for DREAM3 and Netsim, windows inside series",
-                &json!({}),
+                "ngm-dream3",
+                "the paper's settings for DREAM3, whose values it normalises",
+                &json!({"standardize": true}),
             ),
             Preset::new(
                 "ngm-lorenz",
@@ -152,12 +154,13 @@ fn learn(
         trainer.state = state;
     }
     trainer.run(&windows, task.progress)?;
-    let n = data.n_variables();
+    let (n, constants) = (data.n_variables(), Constants::of(data));
     let norms = trainer.norms();
-    let scores = (0..n * n).map(|idx| norms[idx % n * n + idx / n]).collect();
+    let scores = constants.without((0..n * n).map(|idx| norms[idx % n * n + idx / n]).collect());
     let reached = Reached { steps: trainer.n_steps(), of: trainer.end(), in_epochs: false };
     let scores = EdgeScores::from_matrix(n, scores)?;
     let mut learned = Learned::scores(&scores).trained(settings.seed, reached);
+    constants.tell(&mut learned);
     if windows.len() < settings.batch_size {
         learned
             .remarks

@@ -14,13 +14,14 @@ mod samples;
 mod settings;
 mod student;
 
+use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::edges::Direction;
 use driftgraph_core::train::settings::Setting;
-use driftgraph_core::{SeriesSet, Uninformative};
-use driftgraph_data::record::{MethodRequest, TrainingRecord};
+use driftgraph_data::record::MethodRequest;
 use serde_json::{Map, Value};
 
-use crate::lagged_edges::{PairLinks, lagged_edges};
+use crate::constants::Constants;
+use crate::lagged_edges::{PairLinks, PairTests, lagged_edges};
 use crate::method::{
     Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
 };
@@ -84,8 +85,8 @@ impl Method for Pcmci {
         let samples = checked_samples(self.name(), task.data, &settings.common)?;
         let found = settings.run(&samples, task.data.n_variables());
         let mut learned = Learned::edges(edges(&found.results, &found.links, false)?);
-        learned.training = training(task.data);
-        learned.remarks = remarks(task.data, &samples, &settings.common);
+        Constants::of(task.data).tell(&mut learned);
+        learned.remarks.extend(few_samples(task.data, &samples, &settings.common));
         learned.remarks.push(count_remark(&found.links));
         Ok(learned)
     }
@@ -133,8 +134,8 @@ impl Method for PcmciPlus {
         let (found, alpha) = settings.run(&samples, task.data.n_variables());
         let mut learned =
             Learned::edges(edges(&found.results, &found.links, settings.directed_scores)?);
-        learned.training = training(task.data);
-        learned.remarks = remarks(task.data, &samples, &settings.common);
+        Constants::of(task.data).tell(&mut learned);
+        learned.remarks.extend(few_samples(task.data, &samples, &settings.common));
         if settings.common.level().is_none() {
             learned.remarks.push(format!(
                 "chose the level {alpha}, whose model has the best criterion of Akaike"
@@ -184,32 +185,15 @@ fn checked_samples(
     Err(MethodError::Unusable { method, reason })
 }
 
-/// Variables that no test can say anything about.
-fn constants(data: &SeriesSet) -> Vec<String> {
-    let sentence = |(idx, name): (usize, &String)| match Uninformative::of(data, idx)? {
-        why @ (Uninformative::Unseen | Uninformative::Constant) => {
-            Some(format!("`{name}` {why}: its edges are not learned, and given as 0"))
-        }
-        Uninformative::Few { .. } => None,
-    };
-    data.variables().iter().enumerate().filter_map(sentence).collect()
-}
-
-fn training(data: &SeriesSet) -> TrainingRecord {
-    TrainingRecord { left_out: constants(data), ..TrainingRecord::default() }
-}
-
-fn remarks(data: &SeriesSet, samples: &Samples, settings: &Common) -> Vec<String> {
-    let mut remarks: Vec<String> =
-        constants(data).iter().map(|sentence| format!("warning: {sentence}")).collect();
+/// A warning where samples are too few for tests given all that may be a parent.
+fn few_samples(data: &SeriesSet, samples: &Samples, settings: &Common) -> Option<String> {
     let n_candidates = data.n_variables() * settings.tau_max;
-    if samples.n_samples() <= n_candidates + 2 {
-        remarks.push(format!(
+    (samples.n_samples() <= n_candidates + 2).then(|| {
+        format!(
             "warning: {} samples for {n_candidates} possible parents: tests for which too few samples are left count as independent",
             samples.n_samples()
-        ));
-    }
-    remarks
+        )
+    })
 }
 
 /// How many links the graph has, of which kinds.
@@ -240,15 +224,19 @@ fn edges(
 ) -> Result<Vec<driftgraph_core::fitted::edges::LearnedEdge>, MethodError> {
     let found = |source: usize, target: usize| {
         let lags = (1..=links.tau_max()).map(|lag| Pair::new(Node::new(source, lag), target));
-        let strongest = |pairs: &mut dyn Iterator<Item = Pair>| {
-            pairs
-                .map(|pair| results.values[pair])
-                .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best })
+        let strongest = |pairs: &[Pair]| {
+            pairs.iter().copied().reduce(|best, pair| {
+                let larger = results.values[pair].abs() > results.values[best].abs();
+                if larger { pair } else { best }
+            })
         };
-        let linked: Vec<Pair> = lags.clone().filter(|&pair| links[pair] == Mark::Forward).collect();
+        let lags: Vec<Pair> = lags.collect();
+        let linked: Vec<Pair> =
+            lags.iter().copied().filter(|&pair| links[pair] == Mark::Forward).collect();
         let is_lagged = !linked.is_empty();
-        let all_lagged = strongest(&mut lags.clone());
-        let lagged = if is_lagged { strongest(&mut linked.into_iter()) } else { all_lagged };
+        let lagged = strongest(if is_lagged { &linked } else { &lags });
+        let value = |pair: Option<Pair>| pair.map_or(0.0, |pair| results.values[pair]);
+        let p_value = |pair: Pair| Some(results.p_values[pair]).filter(|p_value| !p_value.is_nan());
         let pair = Pair::within(source, target);
         let way = match links[pair] {
             Mark::None => None,
@@ -258,8 +246,25 @@ fn edges(
         };
         let within = results.values[pair];
         let counts = !(directed && way == Some(Direction::Backward));
-        let score = all_lagged.abs().max(if counts { within.abs() } else { 0.0 });
-        PairLinks { score, lagged, is_lagged, within, way, effect: None }
+        let score = value(strongest(&lags)).abs().max(if counts { within.abs() } else { 0.0 });
+        let passes_within = way.is_some_and(|way| way != Direction::Backward);
+        let linked_lags = passes_within.then_some(0).into_iter();
+        let tests = PairTests {
+            linked_lags: linked_lags.chain(linked.iter().map(|pair| pair.cause.lag)).collect(),
+            is_conflict: links[pair] == Mark::Conflict,
+            p_lagged: lagged.and_then(p_value),
+            p_within: p_value(pair),
+        };
+        PairLinks {
+            score,
+            lagged: value(lagged),
+            lag: lagged.map(|pair| pair.cause.lag),
+            is_lagged,
+            within,
+            way,
+            effect: None,
+            tests: Some(tests),
+        }
     };
     lagged_edges(links.n_variables(), found)
 }

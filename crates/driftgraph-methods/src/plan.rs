@@ -154,7 +154,8 @@ pub enum PlanError {
 
 /// The name that was probably meant, or where all are to be found.
 fn meant(what: &str, name: &str, known: &[&'static str]) -> String {
-    match nearest(name, known.iter().copied()) {
+    // The paper writes PCMCI+.
+    match nearest(&name.replace('+', "-plus"), known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if what == "setting" => "`driftgraph methods NAME` lists those of a method".to_owned(),
         None => format!("there are `{}`", known.join("`, `")),

@@ -21,6 +21,7 @@ use driftgraph_core::{SeriesSet, Uninformative};
 use driftgraph_data::record::{Reached, TrainingRecord};
 
 use crate::FitPlan;
+use crate::constants::Constants;
 use crate::lagged_edges::{PairLinks, lagged_edges};
 use crate::levels::bytes_of_copies;
 use crate::method::{
@@ -157,7 +158,8 @@ fn learn(task: &MethodTask<'_>, settings: &RhinoSettings) -> Result<Learned, Met
         trainer.state = state;
     }
     trainer.run(task.progress)?;
-    let mut learned = Learned::edges(edges(&trainer, data)?);
+    let constants = Constants::of(data);
+    let mut learned = Learned::edges(edges(&trainer, &constants, data.n_variables())?);
     let state = &trainer.state;
     // Rounds end when nothing improves: the last step is known only as a bound, and an early end is none.
     let reached = Reached { steps: state.n_steps, of: trainer.end(), in_epochs: false };
@@ -167,10 +169,11 @@ fn learn(task: &MethodTask<'_>, settings: &RhinoSettings) -> Result<Learned, Met
         ..TrainingRecord::default()
     };
     learned.remarks.push(format!("{} rounds, {} steps in all", state.round, state.n_steps));
-    let constants = (0..data.n_variables()).filter(|&idx| Uninformative::of(data, idx).is_some());
-    for idx in constants {
-        let name = &data.variables()[idx];
-        learned.remarks.push(format!("warning: `{name}` tells nothing: its edges mean nothing"));
+    constants.tell(&mut learned);
+    for (idx, name) in data.variables().iter().enumerate() {
+        if let Some(few @ Uninformative::Few { .. }) = Uninformative::of(data, idx) {
+            learned.remarks.push(format!("warning: `{name}` {few}: its edges mean little"));
+        }
     }
     Ok(learned)
 }
@@ -189,11 +192,23 @@ fn complete_windows(series: &[RegularSeries], lags: usize) -> Vec<f64> {
 }
 
 /// Edges by their largest probability over all lags.
-fn edges(trainer: &Trainer<'_>, data: &SeriesSet) -> Result<Vec<LearnedEdge>, MethodError> {
-    let n = data.n_variables();
-    let lags = trainer.settings.lags;
-    let (lagged, within) =
-        (trainer.largest_probability(1..=lags), trainer.largest_probability(0..=0));
+fn edges(
+    trainer: &Trainer<'_>,
+    constants: &Constants,
+    n: usize,
+) -> Result<Vec<LearnedEdge>, MethodError> {
+    let by_lag: Vec<Vec<f64>> = (0..=trainer.settings.lags)
+        .map(|lag| constants.without(trainer.largest_probability(lag..=lag)))
+        .collect();
+    let within = &by_lag[0];
+    let (mut lagged, mut lags) = (vec![0.0; n * n], vec![None; n * n]);
+    for (lag, probabilities) in by_lag.iter().enumerate().skip(1) {
+        for (idx, &probability) in probabilities.iter().enumerate() {
+            if probability > lagged[idx] {
+                (lagged[idx], lags[idx]) = (probability, Some(lag));
+            }
+        }
+    }
     let mut edges = lagged_edges(n, |source, target| {
         let (own, back) = (source * n + target, target * n + source);
         let way = match (within[own] >= 0.5, within[back] >= 0.5) {
@@ -204,10 +219,12 @@ fn edges(trainer: &Trainer<'_>, data: &SeriesSet) -> Result<Vec<LearnedEdge>, Me
         PairLinks {
             score: lagged[own].max(within[own]),
             lagged: lagged[own],
+            lag: lags[own],
             is_lagged: lagged[own] >= 0.5,
             within: within[own],
             way,
             effect: None,
+            tests: None,
         }
     })?;
     for edge in &mut edges {

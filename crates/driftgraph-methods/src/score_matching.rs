@@ -1,6 +1,6 @@
 //! Pairwise score matching: which pairs of variables the stationary law of the levels needs.
 
-use driftgraph_core::fitted::edges::{Direction, LearnedEdge};
+use driftgraph_core::fitted::edges::{Direction, LearnedEdge, mark_mirrored};
 use driftgraph_core::levels::LevelLaw;
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet};
@@ -90,10 +90,11 @@ fn links(scores: &EdgeScores) -> Vec<LearnedEdge> {
         target,
         score,
         direction: if source == target { Direction::Forward } else { Direction::Either },
-        mirrored: source > target,
         ..LearnedEdge::default()
     };
-    scores.ranked().into_iter().map(link).collect()
+    let mut edges: Vec<LearnedEdge> = scores.ranked().into_iter().map(link).collect();
+    mark_mirrored(&mut edges);
+    edges
 }
 
 /// Wald statistic of every pair of variables; a variable with itself comes before all others, 0 where one never varies.

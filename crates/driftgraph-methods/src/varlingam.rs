@@ -220,10 +220,15 @@ fn chosen_lags(
     // The innovation with most predecessors needs a row more than an intercept and all of these.
     let needed = (d + 1).max(3);
     if smallest.n_rows() < needed {
+        let found = match smallest.n_rows() {
+            1 => "1 row is".to_owned(),
+            n_rows => format!("{n_rows} rows are"),
+        };
+        let has_holes = series.iter().any(|series| !series.is_complete(0..series.n_rows()));
+        let fill = if has_holes { ", or fill holes with `gaps` hold" } else { "" };
         let reason = format!(
-            "{} rows are complete with {first} before them, and {d} variables need at least {needed}; \
-             leave out variables, or fill holes with `gaps` hold",
-            smallest.n_rows()
+            "{found} complete with {first} before, and {d} variables need at least {needed} such rows; \
+             leave out variables{fill}",
         );
         return Err(MethodError::Unusable { method: NAME, reason });
     }
@@ -279,10 +284,12 @@ fn edges(
         let (Some(cause), Some(effect)) = (place(source), place(target)) else {
             return PairLinks::default();
         };
-        let strongest = by_lag[1..]
-            .iter()
-            .map(|lag| lag[(effect, cause)])
-            .fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best });
+        let (mut strongest, mut lag) = (0.0_f64, None);
+        for (number, effects) in by_lag.iter().enumerate().skip(1) {
+            if effects[(effect, cause)].abs() > strongest.abs() {
+                (strongest, lag) = (effects[(effect, cause)], Some(number));
+            }
+        }
         let within = by_lag[0][(effect, cause)];
         let way = match (within, by_lag[0][(cause, effect)]) {
             (0.0, 0.0) => None,
@@ -296,10 +303,12 @@ fn edges(
         PairLinks {
             score,
             lagged: strongest,
+            lag,
             is_lagged: strongest != 0.0,
             within,
             way,
             effect: Some(WithinEffect { ratio, deviation }),
+            tests: None,
         }
     })
 }

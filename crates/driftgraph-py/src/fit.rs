@@ -55,8 +55,9 @@ struct Update {
     n_parts: usize,
     step: u64,
     end: u64,
-    elbo: f64,
-    expected_edges: f64,
+    elbo: Option<f64>,
+    loss: Option<f64>,
+    expected_edges: Option<f64>,
 }
 
 /// Follows the fit from its threads.
@@ -109,7 +110,8 @@ impl Progress for Watcher {
                 n_parts,
                 step: step.number,
                 end: step.end,
-                elbo: step.terms.elbo(),
+                elbo: step.elbo(),
+                loss: step.loss(),
                 expected_edges: step.expected_edges,
             });
         }
@@ -255,8 +257,16 @@ fn show(
         news.set_item("n_parts", update.n_parts)?;
         news.set_item("step", update.step)?;
         news.set_item("end", update.end)?;
-        news.set_item("elbo", update.elbo)?;
-        news.set_item("expected_edges", update.expected_edges)?;
+        let numbers = [
+            ("elbo", update.elbo),
+            ("loss", update.loss),
+            ("expected_edges", update.expected_edges),
+        ];
+        for (name, number) in numbers {
+            if let Some(number) = number {
+                news.set_item(name, number)?;
+            }
+        }
         progress.call1((news,))?;
     }
     for text in notes {

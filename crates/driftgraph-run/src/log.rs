@@ -137,7 +137,7 @@ mod tests {
             end: 1,
             terms: ElboTerms::default(),
             rate: 0.0,
-            expected_edges: 2.0,
+            expected_edges: Some(2.0),
             undone: None,
             extras: &[],
             training: &Sure,

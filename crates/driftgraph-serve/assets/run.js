@@ -43,12 +43,12 @@
     field("live-parts").hidden = false;
     field("doing").textContent = progress.doing;
     field("progress").value = progress.end > 0 ? Math.min(1, progress.step / progress.end) : 0;
-    field("numbers").textContent = `step ${progress.step}, ELBO ${short(progress.elbo)}, ${short(progress.expected_edges)} edges expected, ${Math.round(progress.seconds)} s`;
+    field("numbers").textContent = [`step ${progress.step}`, `${progress.aim} ${short(progress.reached)}`, ...(progress.expected_edges === null ? [] : [`${short(progress.expected_edges)} edges expected`]), `${Math.round(progress.seconds)} s`].join(", ");
     const points = curves[curve] ?? [];
     if (points.length > 1) {
       // The first steps would flatten all that follows.
       const shown = points.length > 10 ? points.slice(Math.ceil(points.length / 7)) : points;
-      field("curve").replaceChildren(chart({ title: `ELBO, ${curve}`, xLabel: "step", layers: [{ kind: "line", style: "first", x: shown.map(([step]) => step), y: shown.map(([, elbo]) => elbo), name: "ELBO" }] }));
+      field("curve").replaceChildren(chart({ title: `${progress.aim}, ${curve}`, xLabel: "step", layers: [{ kind: "line", style: "first", x: shown.map(([step]) => step), y: shown.map(([, reached]) => reached), name: progress.aim }] }));
     }
     drawForming(progress.percent);
   };

@@ -26,8 +26,12 @@ pub(crate) struct Progress {
     /// Step of this part, and where it may end.
     pub(crate) step: u64,
     pub(crate) end: u64,
-    pub(crate) elbo: f64,
-    pub(crate) expected_edges: f64,
+    /// What training works on, and where it stands.
+    pub(crate) aim: &'static str,
+    pub(crate) reached: f64,
+    /// The same where it is an ELBO.
+    pub(crate) elbo: Option<f64>,
+    pub(crate) expected_edges: Option<f64>,
     pub(crate) seconds: f64,
     /// Edge probabilities in percent, `[source, target]`.
     pub(crate) percent: Vec<u8>,
@@ -45,7 +49,7 @@ pub(crate) struct LiveFit {
 #[derive(Debug, Default)]
 struct State {
     progress: Progress,
-    /// Steps and ELBO of every part whose curve is shown, by its name.
+    /// Steps and ELBO, or loss, of every part whose curve is shown, by its name.
     curves: BTreeMap<String, Vec<(u64, f64)>>,
     told: Option<Instant>,
     notes: Vec<String>,
@@ -96,11 +100,17 @@ impl FollowsFit for LiveFit {
         if state.told.is_none_or(|told| told.elapsed() >= PAUSE) {
             state.told = Some(Instant::now());
             let (doing, curve) = names(step.part);
+            let (aim, reached) = match step.loss() {
+                Some(loss) => ("loss", loss),
+                None => ("ELBO", step.terms.elbo()),
+            };
             state.progress = Progress {
                 doing,
                 step: step.number + 1,
                 end: step.end,
-                elbo: step.terms.elbo(),
+                aim,
+                reached,
+                elbo: step.elbo(),
                 expected_edges: step.expected_edges,
                 seconds: self.start.elapsed().as_secs_f64(),
                 percent: step
@@ -110,7 +120,7 @@ impl FollowsFit for LiveFit {
                     .map(|p| (100.0 * p.clamp(0.0, 1.0)).round() as u8)
                     .collect(),
             };
-            let point = (step.number + 1, step.terms.elbo());
+            let point = (step.number + 1, reached);
             if point.1.is_finite() {
                 let points = state.curves.entry(curve.clone()).or_default();
                 points.push(point);

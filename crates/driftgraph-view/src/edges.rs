@@ -133,9 +133,11 @@ fn significant(value: f64) -> f64 {
     format!("{value:.3e}").parse().expect("a printed number can be read")
 }
 
-/// The links that a graph for other programs has: the probable ones, or all that a method without probabilities ranks.
+/// The links that a graph for other programs has: the probable ones, those that passed a method's tests, or all that a
+/// method with neither ranks.
 pub fn exported_links(learned: &[LearnedEdge]) -> Vec<LearnedEdge> {
     let mut links = links(learned);
+    links.retain(|edge| !edge.failed_its_tests());
     if learned.iter().any(|edge| edge.probability.is_some()) {
         links.retain(|edge| edge.is_at_least(THRESHOLD));
     }
@@ -149,7 +151,11 @@ pub(crate) fn downloads(
 ) -> Result<Vec<Download>, ReportError> {
     let all = learned.len() <= MOST_CARRIED;
     let table = &learned[..learned.len().min(MOST_CARRIED)];
-    let ranked = learned.iter().all(|edge| edge.probability.is_none());
+    let kept = match learned.first() {
+        Some(edge) if edge.test.is_some() => "tested",
+        Some(edge) if edge.probability.is_none() => "ranked",
+        _ => "probable",
+    };
     let mut exported = exported_links(learned);
     exported.truncate(MOST_CARRIED);
     let download = |file: &str, media_type: &str, note: String, text: String| Download {
@@ -169,9 +175,8 @@ pub(crate) fn downloads(
             "graph.graphml",
             "application/xml",
             format!(
-                "{} {} edges, those of a variable on itself included, for Cytoscape, Gephi or yEd",
+                "{} {kept} edges, those of a variable on itself included, for Cytoscape, Gephi or yEd",
                 exported.len(),
-                if ranked { "ranked" } else { "probable" }
             ),
             graph_text(names, &exported, GraphFormat::GraphMl),
         ),

@@ -12,8 +12,9 @@ const MOST_POINTS: usize = 250;
 type Logged = fn(&LogLine) -> Option<f64>;
 
 /// What is shown of the log.
-const CURVES: [(&str, Logged); 8] = [
+const CURVES: [(&str, Logged); 9] = [
     ("ELBO", |line| line.elbo),
+    ("Loss", |line| line.loss),
     ("Log likelihood", |line| line.log_likelihood),
     ("Path divergence (KL)", |line| line.path_kl),
     ("Initial divergence (KL)", |line| line.initial_kl),

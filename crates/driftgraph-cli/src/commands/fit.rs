@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use driftgraph_core::SignatureGraph;
-use driftgraph_core::fitted::edges::{EdgeKind, links};
+use driftgraph_core::fitted::edges::links;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edges;
@@ -19,7 +19,7 @@ use driftgraph_text::count;
 use crate::args::FitArgs;
 use crate::commands::condition::{conditions, without_condition};
 use crate::commands::contrast::differences_table;
-use crate::commands::graph::kind_cell;
+use crate::commands::graph::{are_kinds_told, kind_cell};
 use crate::commands::{load_data, table};
 use crate::output::short;
 use crate::printer;
@@ -186,7 +186,7 @@ fn strongest_edges(finished: &FinishedRun) -> String {
     let variables = finished.run.variables();
     let shown = links(&finished.edges);
     let scored = shown.iter().all(|edge| edge.probability.is_none());
-    let with_kind = shown.iter().any(|edge| edge.kind.is_some_and(|kind| kind != EdgeKind::Lagged));
+    let with_kind = are_kinds_told(&shown);
     let with_sign = shown.iter().any(|edge| edge.sign.is_some());
     let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
     header.extend(with_sign.then_some("sign"));

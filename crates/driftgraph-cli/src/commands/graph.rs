@@ -5,7 +5,7 @@ mod equations;
 use std::process::ExitCode;
 
 use driftgraph_core::fitted::edges::{
-    EdgeKind, EdgePart, EdgeParts, KeptEdges, LearnedEdge, directed_graph, feedback_loops,
+    EdgeKind, EdgePart, EdgeParts, KeptEdges, LearnedEdge, Verdict, directed_graph, feedback_loops,
 };
 use driftgraph_data::graph_formats::{GraphFormat, graph_text, kind_word, sign_word};
 use driftgraph_data::run_folder::Run;
@@ -108,6 +108,8 @@ fn chosen(
         edges.truncate(k);
     } else if let Some(rate) = args.fdr {
         edges = KeptEdges::at_rate(&edges, rate).map_or(Vec::new(), |kept| kept.edges);
+    } else if scored && edges.iter().any(|edge| edge.test.is_some()) {
+        edges.retain(|edge| !edge.failed_its_tests());
     } else if scored {
         // Scores do not say where to cut; the best edges, as many as there are variables, are a start.
         edges.retain(|edge| edge.source != edge.target);
@@ -174,12 +176,13 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
     let with_noise = edges.iter().any(|edge| edge.noise_effect.is_some());
     let with_parts = edges.iter().any(|edge| edge.parts.is_some());
     let with_intervals = edges.iter().any(|edge| edge.interval.is_some());
+    let with_kinds = with_parts || are_kinds_told(edges);
     let scored = edges.iter().all(|edge| edge.probability.is_none());
     if edges.iter().all(|edge| edge.effect.is_none()) {
         return plain_table(names, edges, scored);
     }
     let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
-    header.extend(with_parts.then_some("kind"));
+    header.extend(with_kinds.then_some("kind"));
     header.extend(["sign", "effect"]);
     header.extend(with_intervals.then_some("90 %"));
     header.push("strength");
@@ -197,7 +200,7 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
             names[edge.target].clone(),
             edge.probability.map_or_else(|| short(edge.score), |p| format!("{p:.3}")),
         ];
-        cells.extend(with_parts.then(|| kind_cell(edge)));
+        cells.extend(with_kinds.then(|| kind_cell(edge)));
         cells.push(sign_word(edge.sign).to_owned());
         cells.push(short_or_dash(edge.effect));
         cells.extend(with_intervals.then(|| interval_cell(edge)));
@@ -218,8 +221,7 @@ fn describe(names: &[String], edges: &[LearnedEdge]) -> String {
 
 /// Edges of a method that tells no effects: kinds and signs where it tells them.
 fn plain_table(names: &[String], edges: &[LearnedEdge], scored: bool) -> String {
-    let with_kinds =
-        edges.iter().any(|edge| edge.kind.is_some_and(|kind| kind != EdgeKind::Lagged));
+    let with_kinds = are_kinds_told(edges);
     let with_signs = edges.iter().any(|edge| edge.sign.is_some());
     let mut header = vec!["source", "target", if scored { "score" } else { "probability" }];
     header.extend(with_kinds.then_some("kind"));
@@ -238,7 +240,18 @@ fn plain_table(names: &[String], edges: &[LearnedEdge], scored: bool) -> String 
 /// Which part carries an edge, and whether it has a direction.
 pub(crate) fn kind_cell(edge: &LearnedEdge) -> String {
     let word = edge.kind.map_or("", kind_word);
-    if edge.is_undirected() { format!("{word}, either way") } else { word.to_owned() }
+    match edge.test.as_ref().map(|test| test.verdict) {
+        Some(Verdict::No) => "no link".to_owned(),
+        Some(Verdict::Conflict) => format!("{word}, in conflict"),
+        _ if edge.is_undirected() => format!("{word}, either way"),
+        _ => word.to_owned(),
+    }
+}
+
+/// Whether any edge is something else than a lagged link.
+pub(crate) fn are_kinds_told(edges: &[LearnedEdge]) -> bool {
+    let is_other = |edge: &LearnedEdge| edge.kind.is_some_and(|kind| kind != EdgeKind::Lagged);
+    edges.iter().any(|edge| is_other(edge) || edge.failed_its_tests())
 }
 
 /// Where the effect lies with a probability of 90 %.

@@ -99,6 +99,63 @@ fn levels_find_the_link_and_give_a_process_that_answers_every_question() {
     }
 }
 
+/// Source and target of the lines of a graph in DOT, and whether they have a head.
+fn drawn(dot: &str) -> Vec<(String, bool)> {
+    let lines = dot.lines().filter_map(|line| line.split_once(" ["));
+    lines.map(|(ends, rest)| (ends.trim().to_owned(), !rest.contains("arrowhead=none"))).collect()
+}
+
+#[test]
+fn methods_without_a_process_keep_their_links_when_a_run_is_opened_again() {
+    for method in ["pcmci", "pcmci-plus", "varlingam", "level-form", "score-matching"] {
+        let sandbox = Sandbox::with("data.csv", table());
+        sandbox.stdout(&format!("fit data.csv --method {method} --out run"));
+        let dot = drawn(&sandbox.stdout("graph run --top 20 --format dot"));
+        let is_open = |ends: &str| dot.iter().any(|(other, head)| other == ends && !head);
+        for (ends, head) in &dot {
+            let (source, target) = ends.split_once(" -> ").unwrap();
+            let back = format!("{target} -> {source}");
+            let is_told_twice = source != target && dot.iter().any(|(other, _)| *other == back);
+            assert!(!is_told_twice || (*head && !is_open(&back)), "{method}: {dot:?}");
+        }
+        let has_open = dot.iter().any(|(_, head)| !head);
+        assert_eq!(
+            has_open,
+            ["level-form", "score-matching"].contains(&method),
+            "{method}: {dot:?}"
+        );
+        // The fit's own report and one made of the folder draw the same edges.
+        let of_fit = sandbox.read("run/report.html");
+        sandbox.stdout("report run --out again.html");
+        assert_eq!(edges_in(&of_fit), edges_in(&sandbox.read("again.html")), "{method}");
+        let object = sandbox.json("graph run --top 20 --json");
+        assert_eq!(object["edges"].as_array().unwrap().len(), dot.len(), "{method}");
+    }
+}
+
+/// The edges that a report carries for its pictures.
+fn edges_in(report: &str) -> &str {
+    let from = report.find("\"edges\":").expect("a report carries its edges");
+    let rest = &report[from..];
+    &rest[..rest.find("}]").expect("the list of edges ends")]
+}
+
+#[test]
+fn a_run_with_tests_shows_the_links_that_pass() {
+    let sandbox = Sandbox::with("data.csv", table());
+    let told = sandbox.run("fit data.csv --method pcmci-plus --out run");
+    let passing = told.lines().find(|line| line.contains("links that pass")).unwrap().to_owned();
+    let shown = sandbox.stdout("graph run");
+    assert!(!shown.contains("no link"), "{shown}");
+    let file = sandbox.read("run/edges.csv");
+    let header = file.lines().next().unwrap();
+    assert!(header.ends_with("kind,direction,lag,link,linked_lags,p_value"), "{header}");
+    let n_links = file.lines().filter(|line| line.contains(",yes,")).count();
+    assert!(n_links > 0 && n_links < 9, "{passing}\n{file}");
+    let whole = sandbox.stdout("graph run --top 20");
+    assert!(whole.contains("no link"), "{whole}");
+}
+
 #[test]
 fn levels_need_effects_within_a_step() {
     let sandbox = Sandbox::with("data.csv", table());

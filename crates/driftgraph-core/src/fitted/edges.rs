@@ -4,6 +4,8 @@ mod cut;
 mod effects;
 mod loops;
 
+use std::collections::HashMap;
+
 use super::model::{EdgeLogOdds, FittedModel, sigmoids};
 use crate::SignatureGraph;
 use crate::numeric::real::Real;
@@ -81,6 +83,29 @@ pub struct EdgeParts {
     pub within_step: EdgePart,
 }
 
+/// What tests say of a link between two variables in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// At least one lag passes in this direction, or within a row without a direction.
+    Yes,
+    /// None does: the edge is listed because every pair is.
+    No,
+    /// A link within a row that the rules of orientation turn both ways.
+    Conflict,
+}
+
+/// What a method that tests says of an edge.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct LinkTest {
+    /// Whether it is a link.
+    pub verdict: Verdict,
+    /// Rows between source and target of all that pass, 0 for a link within a row.
+    pub linked_lags: Vec<usize>,
+    /// How probable as large a value is by chance, at [`LearnedEdge::lag`]; `None` where rows were too few to test.
+    pub p_value: Option<f64>,
+}
+
 /// What a method says of one edge; effects are those the edge has if it exists.
 ///
 /// Every method has a score; what else it can say differs from method to method. Sign, effect, strength and interval are those of the part that carries the edge; where both parts do, of
@@ -121,6 +146,12 @@ pub struct LearnedEdge {
     pub kind: Option<EdgeKind>,
     /// Which way it goes.
     pub direction: Direction,
+    /// Rows between source and target where the edge is strongest, 0 within a row; where a method tells lags apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag: Option<usize>,
+    /// What its tests say, where a method tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<Box<LinkTest>>,
     /// Whether the edge between the same variables in the other direction says all of this already: a link
     /// within a step is one link, and has two rows only because there is one for every pair.
     pub mirrored: bool,
@@ -142,10 +173,37 @@ impl LearnedEdge {
         [self.source, self.target]
     }
 
+    /// Whether the method tested it and it did not pass.
+    pub fn failed_its_tests(&self) -> bool {
+        self.test.as_ref().is_some_and(|test| test.verdict == Verdict::No)
+    }
+
     /// Whether it is a link without a direction.
     pub fn is_undirected(&self) -> bool {
         self.direction == Direction::Either
     }
+}
+
+/// Marks the edges that say again what the edge in the other direction says: of two links without a direction the later.
+pub fn mark_mirrored(edges: &mut [LearnedEdge]) {
+    let places: HashMap<[usize; 2], usize> =
+        edges.iter().enumerate().map(|(place, edge)| (edge.ends(), place)).collect();
+    let is_mirrored = |place: usize, edge: &LearnedEdge| {
+        let says_its_own = edge.kind.is_some_and(|kind| kind != EdgeKind::WithinStep);
+        if says_its_own || edge.direction == Direction::Forward || edge.source == edge.target {
+            return false;
+        }
+        places.get(&[edge.target, edge.source]).is_some_and(|&other| {
+            match (edges[other].kind, edge.direction) {
+                (Some(EdgeKind::Lagged), _) => false,
+                (Some(EdgeKind::Both), _) | (_, Direction::Backward) => true,
+                _ => other < place,
+            }
+        })
+    };
+    let mirrored: Vec<bool> =
+        edges.iter().enumerate().map(|(place, edge)| is_mirrored(place, edge)).collect();
+    edges.iter_mut().zip(mirrored).for_each(|(edge, mirrored)| edge.mirrored = mirrored);
 }
 
 /// Edges without those that say again what the edge in the other direction says.
@@ -196,6 +254,8 @@ impl FittedModel {
                 stability: None,
                 kind: Some(shape.kind),
                 direction: shape.direction,
+                lag: None,
+                test: None,
                 mirrored: shapes.is_mirrored(idx),
                 probability_directed: Some(shapes.directed(idx)),
                 parts,

@@ -391,7 +391,7 @@ impl LinearTask {
             end,
             terms: ElboTerms { log_likelihood: state.ascent.bound, ..ElboTerms::default() },
             rate: 1.0,
-            expected_edges,
+            expected_edges: Some(expected_edges),
             undone: None,
             extras: &[],
             training: &running,

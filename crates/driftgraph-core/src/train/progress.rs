@@ -78,8 +78,8 @@ pub struct Step<'a> {
     pub terms: ElboTerms,
     /// Learning rate, or its share of the largest.
     pub rate: f64,
-    /// Σ of the edge probabilities.
-    pub expected_edges: f64,
+    /// Σ of the edge probabilities; `None` where the method gives none.
+    pub expected_edges: Option<f64>,
     /// What was not finite, when the step was undone.
     pub undone: Option<&'static str>,
     /// What else there is to log, by name.
@@ -88,8 +88,34 @@ pub struct Step<'a> {
     pub training: &'a dyn Training,
 }
 
+impl Step<'_> {
+    /// The bound, where training raises one.
+    pub fn elbo(&self) -> Option<f64> {
+        (self.training.aim() == Aim::Elbo).then(|| self.terms.elbo())
+    }
+
+    /// The loss, where training lowers one that is no bound.
+    pub fn loss(&self) -> Option<f64> {
+        (self.training.aim() == Aim::Loss).then(|| -self.terms.log_likelihood)
+    }
+}
+
+/// What training works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// The ELBO, which rises.
+    Elbo,
+    /// A loss, which falls; steps have it, negative, in place of the likelihood.
+    Loss,
+}
+
 /// What can be asked of a part between two steps.
 pub trait Training {
+    /// What it raises or lowers.
+    fn aim(&self) -> Aim {
+        Aim::Elbo
+    }
+
     /// Probability of each lagged edge now, `[source, target]`.
     fn edge_probabilities(&self) -> Vec<f64>;
 

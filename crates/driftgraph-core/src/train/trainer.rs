@@ -307,7 +307,7 @@ impl Trainer {
             end: self.settings.steps,
             terms: report.terms,
             rate: report.learning_rate,
-            expected_edges: report.expected_edges,
+            expected_edges: Some(report.expected_edges),
             undone: report.rolled_back,
             extras: &[
                 ("loss", report.loss),

@@ -195,18 +195,22 @@ fn a_whole_training_equals_that_of_the_reference() {
     };
     let mut trainer: Trainer<'_, f64> = Trainer::new(&table, &settings);
     trainer.state.parameters = parameters(&training["params"], 3, 2);
-    let mut losses = Vec::new();
+    let mut steps = training["steps"].as_array().unwrap().iter();
+    // The numbers of a step after its name.
+    let mut assert_step = |name: &str, found: &[f64]| {
+        let wanted = steps.next().unwrap().as_array().unwrap();
+        assert_eq!(wanted[0], name);
+        let wanted: Vec<f64> = wanted[1..].iter().flat_map(flat).collect();
+        assert_close(found, &wanted, name);
+    };
     for _ in 0..settings.epochs() {
         let epoch = trainer.epoch(&NoNoise);
-        losses.extend(epoch.predictions.iter().chain(&epoch.graphs).copied());
+        epoch.predictions.iter().for_each(|&loss| assert_step("prediction", &[loss]));
+        for graph in &epoch.graphs {
+            assert_step("graph", &[graph.total, graph.density, graph.data, graph.temperature]);
+        }
     }
-    let wanted: Vec<f64> = training["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|step| step[1].as_f64().unwrap())
-        .collect();
-    assert_close(&losses, &wanted, "losses");
+    assert!(steps.next().is_none());
     assert_close(&trainer.state.theta, &flat(&training["theta"]), "graph");
     assert_close(
         &trainer.state.parameters,

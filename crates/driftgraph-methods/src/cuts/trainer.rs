@@ -41,11 +41,27 @@ pub(super) struct Trainer<'a, R> {
     pub(super) state: State<R>,
 }
 
-/// Losses of one epoch: of each batch of the first stage, and of each of the second with its penalty.
+/// Losses of one epoch: of each batch of the first stage, and of each of the second.
 #[derive(Debug, Default)]
 pub(super) struct EpochLosses {
     pub(super) predictions: Vec<f64>,
-    pub(super) graphs: Vec<f64>,
+    pub(super) graphs: Vec<GraphLoss>,
+}
+
+/// Loss of a step of the graph, and what it is made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GraphLoss {
+    /// Prediction error with the penalty.
+    pub(super) total: f64,
+    /// Prediction error alone.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
+    pub(super) data: f64,
+    /// Mean probability of edges, summed over lags: what is penalised.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
+    pub(super) density: f64,
+    /// How far edges were relaxed.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the reference"))]
+    pub(super) temperature: f64,
 }
 
 impl<'a, R: Real + Serialize> Trainer<'a, R> {
@@ -146,8 +162,8 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         passes.iter().map(|pass| pass.loss).sum()
     }
 
-    /// One step of the graph on relaxed samples of it; gives its loss with the penalty.
-    fn learn_graph(&mut self, batch: &[usize], number: u64, chance: &dyn Chance) -> f64 {
+    /// One step of the graph on relaxed samples of it; gives its loss.
+    fn learn_graph(&mut self, batch: &[usize], number: u64, chance: &dyn Chance) -> GraphLoss {
         let samples = self.samples(batch);
         let draw = self.draw(number, Stage::Graph);
         let temperature = self.state.temperature;
@@ -177,7 +193,13 @@ impl<'a, R: Real + Serialize> Trainer<'a, R> {
         let penalty = self.settings.sparsity / (d * d) as f64;
         let grads = self.graph_gradient(&samples, &passes, &gates, penalty);
         let sum: f64 = self.state.theta.iter().map(|theta| theta.sigmoid()).sum();
-        let loss = passes.iter().map(|pass| pass.loss).sum::<f64>() + penalty * sum;
+        let data = passes.iter().map(|pass| pass.loss).sum::<f64>();
+        let loss = GraphLoss {
+            total: data + penalty * sum,
+            data,
+            density: sum / (d * d) as f64,
+            temperature,
+        };
         let state = &mut self.state;
         Adam::default().step(state.theta_rate, &grads, &mut state.theta_adam, &mut state.theta);
         loss

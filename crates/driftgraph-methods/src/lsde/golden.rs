@@ -53,6 +53,30 @@ fn settings(golden: &Value) -> LsdeSettings {
     }
 }
 
+/// The last states, and the divergence of each series between each two rows, of two steps each.
+fn ends_and_ratios(trainer: &Trainer<'_, f64>, draws: &Draws<f64>, dt: f64) -> [Vec<f64>; 2] {
+    let (steps, d, n_series) = (&trainer.work.steps, 2, draws.increments.len());
+    let place = |step: usize, series: usize| (step * n_series + series) * d;
+    let last = |series: usize| {
+        (0..d).map(move |idx| {
+            let at = place(7, series) + idx;
+            let dw = draws.increments[series][7 * d + idx];
+            trainer.work.step_states[at] + steps.posterior[at] * dt + steps.diffusion[at] * dw
+        })
+    };
+    let divergence = |step: usize, series: usize| {
+        let at = place(step, series);
+        let control = |at: usize| (steps.posterior[at] - steps.drift[at]) / steps.diffusion[at];
+        (at..at + d).map(|at| 0.5 * control(at).powi(2) * dt).sum::<f64>()
+    };
+    let between =
+        |row: usize, series: usize| divergence(2 * row, series) + divergence(2 * row + 1, series);
+    [
+        (0..n_series).flat_map(last).collect(),
+        (0..4 * n_series).map(|idx| between(idx / n_series, idx % n_series)).collect(),
+    ]
+}
+
 #[test]
 fn terms_gradients_and_steps_equal_those_of_the_reference() {
     let golden: Value = serde_json::from_str(include_str!("../../tests/golden/lsde.json")).unwrap();
@@ -92,7 +116,9 @@ fn terms_gradients_and_steps_equal_those_of_the_reference() {
         let width = n_series * d;
         let starts = trainer.work.step_states.chunks_exact(width).step_by(2).flatten();
         let starts: Vec<f64> = starts.copied().collect();
-        assert_close(&starts, &flat(&wanted["zs"])[..4 * width], "paths");
+        let [paths, ratios] = ends_and_ratios(&trainer, &draws, settings.step_size);
+        assert_close(&[starts, paths].concat(), &flat(&wanted["zs"]), "paths");
+        assert_close(&ratios, &flat(&wanted["log_ratio"]), "divergence between rows");
         assert_close(&trainer.work.contexts, &flat(&wanted["context"]), "contexts");
         for parameter in table.parameters() {
             let (wanted, name) = (flat(&golden["grads"][&parameter.name]), &parameter.name);

@@ -86,16 +86,16 @@ pub(super) struct Workspace<R> {
     pub(super) states: Vec<R>,
     /// The others are `[step row, variable]`.
     pub(super) step_states: Vec<R>,
-    steps: Steps<R>,
+    pub(super) steps: Steps<R>,
     grads: Steps<R>,
 }
 
 /// Numbers of all steps.
 #[derive(Debug, Default)]
-struct Steps<R> {
-    posterior: Vec<R>,
-    drift: Vec<R>,
-    diffusion: Vec<R>,
+pub(super) struct Steps<R> {
+    pub(super) posterior: Vec<R>,
+    pub(super) drift: Vec<R>,
+    pub(super) diffusion: Vec<R>,
     /// Increments, or adjoints of the states at which steps begin.
     other: Vec<R>,
 }

@@ -105,7 +105,6 @@ impl Trainer<'_, f32> {
                 );
                 return Err(MethodError::Unusable { method: NAME, reason });
             }
-            let scores = self.scores();
             let step = Step {
                 part: Part::WHOLE,
                 number,
@@ -117,7 +116,7 @@ impl Trainer<'_, f32> {
                     ..ElboTerms::default()
                 },
                 rate: self.settings.rate(number),
-                expected_edges: scores.iter().sum(),
+                expected_edges: None,
                 undone: None,
                 extras: &[],
                 training: self,

@@ -79,6 +79,10 @@ fn all_steps_equal_those_of_the_reference() {
             check_step(&mut trainer, &windows, step, what);
         }
         assert_close(&trainer.norms(), &flat(&case["group_weights"]), TOLERANCE, what);
+        // Written with two decimals there.
+        let rounded: Vec<f64> =
+            trainer.norms().iter().map(|norm| (100.0 * norm).round() / 100.0).collect();
+        assert_close(&rounded, &flat(&case["graph"]), 1e-12, what);
         trainer.begin_second_stage();
         check_second_penalties(&trainer.state.lambda, &flat(&case["weighted_lambda_for_stage2"]));
     }

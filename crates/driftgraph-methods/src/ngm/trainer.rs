@@ -3,7 +3,7 @@
 use driftgraph_core::layers::{ParameterTable, initial_values};
 use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::adam::{Adam, AdamState};
-use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step, Training};
+use driftgraph_core::train::progress::{Aim, Checkpoint, Part, Progress, Step, Training};
 use driftgraph_core::{EdgeScores, ElboTerms};
 
 use super::network::{Batch, Network, Pass};
@@ -89,7 +89,7 @@ impl Trainer {
                 end: self.end(),
                 terms: ElboTerms { log_likelihood: -loss, ..ElboTerms::default() },
                 rate: self.learning_rate(number),
-                expected_edges: self.edge_probabilities().iter().sum(),
+                expected_edges: None,
                 undone: None,
                 extras: &[],
                 training: self,
@@ -140,6 +140,10 @@ impl Training for Trainer {
         let scores = (0..n * n).map(|idx| norms[idx % n * n + idx / n]).collect();
         EdgeScores::from_matrix(n, scores)
             .expect("norms are numbers because parameters are checked after each step")
+    }
+
+    fn aim(&self) -> Aim {
+        Aim::Loss
     }
 
     fn state(&self) -> Checkpoint {

@@ -209,7 +209,7 @@ impl<'a> Trainer<'a> {
             end: self.end(),
             terms,
             rate: self.state.inner.rate_share,
-            expected_edges: self.edge_probabilities().iter().sum(),
+            expected_edges: Some(self.edge_probabilities().iter().sum()),
             undone: None,
             extras: &[],
             training: self,

@@ -155,6 +155,11 @@ fn adaptive_lassos_equal_those_of_the_reference_knot_by_knot() {
                 assert_close(*found, *wanted, what);
             }
         }
+        let dropped = lasso.knots.windows(2).map(|pair| {
+            let ends = pair[0].coefficients.iter().zip(&pair[1].coefficients);
+            ends.filter(|(before, after)| **before != 0.0 && **after == 0.0).count() as u64
+        });
+        assert_eq!(dropped.sum::<u64>(), case["drops"].as_u64().unwrap(), "{what}");
         assert_close(lasso.chosen.noise_variance, case["noise_variance"].as_f64().unwrap(), what);
         assert_close(
             lasso.knots[lasso.chosen.knot].alpha,

@@ -156,7 +156,7 @@ struct Removed<'a> {
 /// Approximate differential entropy of standard values, or of what another variable leaves of them, made standard again.
 fn entropy(values: &[f64], removed: Option<Removed<'_>>) -> f64 {
     let Some(Removed { by, correlation }) = removed else { return entropy_of(values) };
-    let mut rest: Vec<f64> = values.iter().zip(by).map(|(x, y)| x - correlation * y).collect();
+    let mut rest = rest_of(values, by, correlation);
     // Both have mean 0, so the rest has; its deviation is computed rather than derived, against rounding.
     let n = rest.len() as f64;
     let mean = lane_sum(&rest) / n;
@@ -164,6 +164,11 @@ fn entropy(values: &[f64], removed: Option<Removed<'_>>) -> f64 {
     let scale = if deviation > NEGLIGIBLE { 1.0 / deviation } else { 0.0 };
     rest.iter_mut().for_each(|value| *value *= scale);
     entropy_of(&rest)
+}
+
+/// What another variable leaves of standard values.
+fn rest_of(values: &[f64], by: &[f64], correlation: f64) -> Vec<f64> {
+    values.iter().zip(by).map(|(x, y)| x - correlation * y).collect()
 }
 
 /// Sums in lanes vectorise, and have one order on all machines.
@@ -270,6 +275,11 @@ mod tests {
         close(round.entropies[0], "entropy_u_std");
         close(round.entropies[1], "entropy_v_std");
         close(round.difference(0, 1), "diff_mutual_info_uv");
+        let (u, v) = (&round.standard[0], &round.standard[1]);
+        let rest = rest_of(u, v, product_sum(u, v) / u.len() as f64);
+        for (found, wanted) in rest.iter().zip(column("resid_u_given_v")) {
+            assert!((found - wanted).abs() < 1e-12, "rest: {found} and {wanted}");
+        }
     }
 
     #[test]

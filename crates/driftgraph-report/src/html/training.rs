@@ -21,9 +21,14 @@ pub(super) fn training_section(training: &TrainingView) -> Element {
         0 | 1 => String::new(),
         more => format!(" with {}", count(more, "seed", "different seeds")),
     };
+    let has_loss = training.curves.iter().any(|curve| curve.name == "Loss");
+    let aim = if has_loss {
+        "The loss is what training lowers"
+    } else {
+        "The ELBO is the bound that training raises"
+    };
     let lead = format!(
-        "The ELBO is the bound that training raises; a flat end means that there is nothing more to gain. The fit took \
-         {}{seeds}; {converged}.",
+        "{aim}; a flat end means that there is nothing more to gain. The fit took {}{seeds}; {converged}.",
         duration(training.seconds),
     );
     let mut charts = Element::new("div").set("class", "charts").set("id", "training-charts");

@@ -164,6 +164,7 @@ fn preset(source: &Source, method: &str) -> Option<&'static str> {
         ("pcmci-plus", None) => Some("pcmci-plus-paper"),
         ("ngm", None) if drops => Some("ngm-irregular"),
         ("ngm", None) if !is_netsim => Some("ngm-lorenz"),
+        ("ngm", Some(_)) => Some("ngm-dream3"),
         ("cuts", None) if is_netsim => Some("cuts-netsim"),
         ("cuts", Some(_)) => Some("cuts-dream3"),
         ("rhino", None) if is_netsim => Some("rhino-netsim"),
@@ -215,6 +216,15 @@ mod tests {
             (auroc(&lorenz(0.0), "cuts"), auroc(&lorenz(0.6), "cuts")),
             (None, Some(0.6418))
         );
+    }
+
+    #[test]
+    fn values_of_dream3_are_normalised_for_the_methods_whose_paper_says_so() {
+        let source = Source::Dream3 { n_genes: 100, network: "Yeast3" };
+        let asked = settings(&source, "ngm");
+        assert_eq!(asked.preset.as_deref(), Some("ngm-dream3"));
+        let plan = driftgraph_methods::FitPlan::new(asked.clone()).unwrap();
+        assert_eq!(plan.settings()["standardize"], true);
     }
 
     #[test]

@@ -323,7 +323,7 @@ impl BridgeTrainer {
             end: step.cycle_end,
             terms: step.terms,
             rate: step.rate,
-            expected_edges: step.expected_edges,
+            expected_edges: Some(step.expected_edges),
             undone: step.undone,
             extras: &[("cycle", f64::from(step.cycle))],
             training: self,

@@ -214,7 +214,7 @@ impl<Key: serde::Serialize + Sync> Fit<'_, Key> {
             end: self.end(),
             terms: ElboTerms::default(),
             rate: 1.0,
-            expected_edges: running.edge_probabilities().iter().sum(),
+            expected_edges: Some(running.edge_probabilities().iter().sum()),
             undone: None,
             extras: &[],
             training: &running,

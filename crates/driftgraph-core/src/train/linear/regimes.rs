@@ -369,7 +369,7 @@ impl<Key: serde::Serialize + Sync> Fit<'_, Key> {
             end,
             terms: ElboTerms { log_likelihood: mean, ..ElboTerms::default() },
             rate: 1.0,
-            expected_edges: running.edge_probabilities().iter().sum(),
+            expected_edges: Some(running.edge_probabilities().iter().sum()),
             undone: None,
             extras: &[],
             training: &running,

@@ -159,7 +159,7 @@ impl<Key: serde::Serialize + Sync> Running<'_, Key> {
             end,
             terms: ElboTerms::default(),
             rate: 1.0,
-            expected_edges: self.edge_probabilities().iter().sum(),
+            expected_edges: Some(self.edge_probabilities().iter().sum()),
             undone: None,
             extras: &[],
             training: self,
