@@ -21,9 +21,7 @@ use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use serde_json::{Map, Value};
 
 use crate::lagged_edges::{PairLinks, lagged_edges};
-use crate::method::{
-    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
-};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError};
 use crate::regular::{COUNTS_ROWS, regular_series};
 use lags::{Links, Mark, Node, Pair, Results};
@@ -40,7 +38,7 @@ const TAKES: Takes = Takes {
         "leaves the samples that lack a value out of each test that needs it, or holds the last value (`gaps`)",
     ),
     prior_edges: false,
-    experiments: Experiments::Values,
+    experiments: Handling::AS_VALUES,
 };
 
 /// Runge and others (2019): lagged parents first, then tests of all pairs given the parents of both.

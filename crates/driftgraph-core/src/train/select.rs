@@ -15,23 +15,22 @@ mod training;
 use rayon::prelude::*;
 
 pub use ensemble::EnsembleFit;
-pub use equations::{EQUATIONS, bytes_of_equations, found_equations};
+pub use equations::{EQUATIONS, found_equations};
 pub use folds::{Folds, HeldOutUnit};
 pub use stability::{Stability, bootstrap_sample, stability};
 
 use super::bridge::{BridgeError, BridgeFit, BridgeSettings, NoiseScale, Shares, state_key};
 use super::linear::{Extent, Follower};
 use super::polynomial::PolynomialSettings;
-use super::progress::{Part, Progress};
+use super::progress::{Part, Progress, StopAlone};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::default_step_size;
 use crate::posterior::bridge::structure::DriftParts;
-use candidates::Plan;
-use equations::Equations;
+use candidates::{Candidate, Outlook, Seen, Standing};
 use held_out::{evaluate, name_of, prediction_name};
-use training::{train, until_interrupted};
+use training::train;
 
 /// How candidates are chosen.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -102,9 +101,9 @@ pub struct CandidateReport {
 
 impl CandidateReport {
     /// A candidate that was not compared with any.
-    pub(super) fn plain(name: &str, settings: &BridgeSettings) -> Self {
+    pub(super) fn plain(settings: &BridgeSettings) -> Self {
         Self {
-            name: name.to_owned(),
+            name: name_of(settings),
             settings: settings.clone(),
             log_likelihoods: Vec::new(),
             gain: None,
@@ -116,14 +115,9 @@ impl CandidateReport {
         }
     }
 
-    /// Adds what the same candidate predicted of other units.
-    fn add(&mut self, more: Self) {
-        for (own, more) in self.log_likelihoods.iter_mut().zip(more.log_likelihoods) {
-            *own = own.or(more);
-        }
-        self.not_asked.retain(|unit| more.not_asked.contains(unit));
-        self.converged &= more.converged;
-        self.stopped |= more.stopped;
+    /// Whether it has predicted anything.
+    fn is_compared(&self) -> bool {
+        !self.log_likelihoods.is_empty()
     }
 }
 
@@ -211,9 +205,8 @@ fn careful_beliefs(
     let linear = linear_only(settings);
     let key = state_key(&linear);
     let task = linear.check()?.linear_task(data, knowledge)?;
-    let listen = until_interrupted(progress);
-    let follower = Follower { part: Part::WHOLE, progress: &listen, key };
-    Ok(task.careful_probabilities(&follower, &|| progress.is_interrupted()))
+    let follower = Follower { part: Part::WHOLE, progress: &StopAlone(progress), key };
+    Ok(task.careful_probabilities(&follower))
 }
 
 /// Compares the candidates on held-out series, or blocks of time where there are few series.
@@ -225,51 +218,149 @@ pub fn select(
     progress: &dyn Progress,
 ) -> Result<Selection, BridgeError> {
     let base = settled(task.data, &settings.base)?;
+    let plain = CandidateReport::plain(&base);
     let Some(folds) = Folds::new(task.data, settings.n_folds, base.seed)? else {
-        let candidates = vec![CandidateReport::plain(&name_of(&base), &base)];
+        let candidates = vec![plain];
         return Ok(Selection { candidates, chosen: 0, unit: None, skipped: Vec::new() });
     };
     let left = left_by_linear(task, &base, progress)?;
-    let equations = Equations::tried(task, settings, &base, left, progress);
-    let mut plan = Plan::new(settings, &base, left, equations.are_adequate());
-    plan.take_levels(task.data, settings, &base, left);
-    if task.data.has_interventions() {
-        plan.refuse_effects_within_steps();
+    let seen = Seen { task, settings, base: &base, left };
+    let planned = planned(&seen, progress);
+    let selection = Selection {
+        candidates: vec![plain],
+        chosen: 0,
+        unit: Some(folds.unit()),
+        skipped: Vec::new(),
+    };
+    let mut race = Race { seen, folds: &folds, progress, selection };
+    race.run(planned)?;
+    Ok(race.selection)
+}
+
+/// A candidate that may be tried.
+struct Planned {
+    candidate: &'static Candidate,
+    /// What is fitted on top of nothing added.
+    report: CandidateReport,
+    outlook: Outlook,
+}
+
+impl Planned {
+    /// Whether it is compared at once with nothing added.
+    fn is_first(&self) -> bool {
+        !self.candidate.is_costly && matches!(self.outlook.standing, Standing::Open)
     }
-    let (costly, cheap): (Vec<_>, Vec<_>) =
-        plan.additions.iter().copied().partition(|addition| addition.is_costly);
-    let mut tried = vec![base.clone()];
-    tried.extend(cheap.into_iter().filter_map(|addition| plan.settings_of(addition, &base)));
-    let all = folds.n_folds();
-    let mut candidates = evaluate(&folds, 0..all, task.knowledge, &tried, progress)?;
-    let mut chosen = settings.compare(&mut candidates, 0);
-    if chosen == 0
-        && let Some(by_gradients) = plan.in_place_of_levels(&base)
-    {
-        candidates.extend(evaluate(&folds, 0..all, task.knowledge, &[by_gradients], progress)?);
-        chosen = settings.compare(&mut candidates, 0);
-    }
-    for addition in costly {
-        let Some(added) = addition.to(&candidates[chosen].settings) else {
-            plan.skipped.push(candidates::NOT_WITH_LEVELS.to_owned());
-            continue;
-        };
-        let tried = [added];
-        candidates.extend(evaluate(&folds, 0..1, task.knowledge, &tried, progress)?);
-        let other = chosen;
-        chosen = settings.compare(&mut candidates, other);
-        // A candidate that predicts the first fold worse will not be chosen: the others are not worth their cost.
-        let last = candidates.len() - 1;
-        let some = settings.n_costly_folds.clamp(1, all);
-        if candidates[last].gain.is_none_or(|gain| gain.mean > 0.0) && some > 1 {
-            let rest = evaluate(&folds, 1..some, task.knowledge, &tried, progress)?;
-            rest.into_iter().for_each(|rest| candidates[last].add(rest));
-            chosen = settings.compare(&mut candidates, other);
+}
+
+/// Candidates, and what is known of each before anything is held out.
+fn planned(seen: &Seen<'_>, progress: &dyn Progress) -> Vec<Planned> {
+    let plan = |candidate: &'static Candidate| {
+        let report = candidate.on(seen.base, seen)?;
+        Some(Planned { candidate, report, outlook: seen.outlook(candidate, progress) })
+    };
+    let mut all: Vec<Planned> = seen.settings.candidates().filter_map(plan).collect();
+    let whole = all.iter().find(|one| matches!(one.outlook.standing, Standing::LeavesNothing));
+    if let Some(name) = whole.map(|one| one.report.name.clone()) {
+        for other in all.iter_mut().filter(|one| matches!(one.outlook.standing, Standing::Open)) {
+            let why = format!("the {name} leave nothing that asks for more");
+            other.outlook.standing = Standing::NotTried(Some(why));
         }
     }
-    let compared =
-        Selection { candidates, chosen, unit: Some(folds.unit()), skipped: plan.skipped };
-    settings.with_equations(compared, equations, &folds, task, progress)
+    all
+}
+
+/// Candidates that are compared, one after the other with the best before it.
+struct Race<'a> {
+    seen: Seen<'a>,
+    folds: &'a Folds,
+    progress: &'a dyn Progress,
+    selection: Selection,
+}
+
+impl Race<'_> {
+    fn run(&mut self, mut planned: Vec<Planned>) -> Result<(), BridgeError> {
+        // Nothing added, and of what costs little the first that adds something, are fitted beside each other.
+        let mut first = vec![&mut self.selection.candidates[0]];
+        let mut added = Vec::new();
+        for one in planned.iter_mut().filter(|one| one.is_first()) {
+            if !added.contains(&one.candidate.what) {
+                added.push(one.candidate.what);
+                first.push(&mut one.report);
+            }
+        }
+        let all = 0..self.folds.n_folds();
+        evaluate(self.folds, all, self.seen.task.knowledge, &mut first, self.progress)?;
+        let mut taken = Vec::new();
+        for one in planned {
+            let what = one.candidate.what;
+            if !taken.contains(&what) && self.try_one(one)? {
+                taken.push(what);
+                self.selection.chosen = self.selection.candidates.len() - 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the candidate is better than the best before it.
+    fn try_one(&mut self, planned: Planned) -> Result<bool, BridgeError> {
+        let Planned { candidate, mut report, outlook: Outlook { evidence, standing } } = planned;
+        if let Standing::NotTried(why) = standing {
+            self.skip(candidate, "tried", why.as_deref());
+            return Ok(false);
+        }
+        if !report.is_compared() {
+            let Some(on_top) = candidate.on(self.selection.winner(), &self.seen) else {
+                self.skip(candidate, "tried", candidate.not_on_top);
+                return Ok(false);
+            };
+            report = on_top;
+        }
+        report.evidence = evidence;
+        let is_taken = match standing {
+            Standing::Open => {
+                self.compare(candidate, &mut report)?;
+                report.gain.is_some_and(|gain| (candidate.is_enough)(&gain))
+            }
+            Standing::NotTaken(why) => {
+                self.skip(candidate, "taken", Some(why));
+                false
+            }
+            Standing::LeavesNothing => true,
+            Standing::Refused | Standing::NotTried(_) => false,
+        };
+        self.selection.candidates.push(report);
+        Ok(is_taken)
+    }
+
+    /// By how much a candidate predicts held-out rows better than the best before it.
+    fn compare(
+        &self,
+        candidate: &Candidate,
+        report: &mut CandidateReport,
+    ) -> Result<(), BridgeError> {
+        let (settings, all) = (self.seen.settings, self.folds.n_folds());
+        let other = &self.selection.candidates[self.selection.chosen];
+        let some = settings.n_costly_folds.clamp(1, all);
+        let rounds = if candidate.is_costly { vec![0..1, 1..some] } else { vec![0..all] };
+        // One that predicts the first fold worse will not be chosen: the others are not worth their cost.
+        for round in rounds {
+            let is_worse = report.gain.is_some_and(|gain| gain.mean < 0.0);
+            let is_done = report.is_compared() && !candidate.is_costly;
+            if !(is_worse || is_done || round.is_empty()) {
+                let tried = &mut [&mut *report];
+                evaluate(self.folds, round, self.seen.task.knowledge, tried, self.progress)?;
+            }
+            report.gain = settings.gain(report, other);
+        }
+        Ok(())
+    }
+
+    /// Says once why something was not tried, or not taken.
+    fn skip(&mut self, candidate: &Candidate, done: &str, why: Option<&str>) {
+        let sentence = why.map(|why| format!("{} not {done}: {why}", candidate.what));
+        let skipped = &mut self.selection.skipped;
+        skipped.extend(sentence.filter(|sentence| !skipped.contains(sentence)));
+    }
 }
 
 /// What a linear process leaves unexplained, on the whole; `None` where that cannot be asked.
@@ -282,8 +373,8 @@ fn left_by_linear(
         return Ok(None);
     }
     let linear = base.clone().check()?.linear_task(data, knowledge)?;
-    let listen = until_interrupted(progress);
-    let follower = Follower { part: Part::WHOLE, progress: &listen, key: state_key(base) };
+    let key = state_key(base);
+    let follower = Follower { part: Part::WHOLE, progress: &StopAlone(progress), key };
     let found = linear.fit(Extent::Ascent, None, &follower);
     let adequacy = found.map(|(fit, _)| fit.adequacy).filter(|adequacy| adequacy.n_rows > 0.0);
     Ok(adequacy.map(|adequacy| adequacy.mean_shares()))
@@ -343,17 +434,6 @@ fn settled(data: &SeriesSet, base: &BridgeSettings) -> Result<BridgeSettings, Br
 }
 
 impl SelectSettings {
-    /// Compares the last candidate with number `other`; the position of the better one.
-    fn compare(&self, candidates: &mut [CandidateReport], other: usize) -> usize {
-        let last = candidates.len() - 1;
-        if last == other {
-            return other;
-        }
-        let gain = self.gain(&candidates[last], &candidates[other]);
-        candidates[last].gain = gain;
-        if gain.is_some_and(|gain| gain.accepted) { last } else { other }
-    }
-
     /// The gain of one candidate over another; `None` where fewer than two units can be compared.
     fn gain(&self, candidate: &CandidateReport, other: &CandidateReport) -> Option<Gain> {
         let asked =
@@ -387,17 +467,8 @@ mod tests {
     use super::*;
 
     fn report(values: &[f64]) -> CandidateReport {
-        CandidateReport {
-            name: "linear".into(),
-            settings: BridgeSettings::default(),
-            log_likelihoods: values.iter().map(|&value| Some(value)).collect(),
-            gain: None,
-            converged: true,
-            stopped: false,
-            not_asked: Vec::new(),
-            equations: None,
-            evidence: None,
-        }
+        let log_likelihoods = values.iter().map(|&value| Some(value)).collect();
+        CandidateReport { log_likelihoods, ..CandidateReport::plain(&BridgeSettings::default()) }
     }
 
     #[test]
