@@ -341,7 +341,7 @@ impl Race<'_> {
         let (settings, all) = (self.seen.settings, self.folds.n_folds());
         let other = &self.selection.candidates[self.selection.chosen];
         let some = settings.n_costly_folds.clamp(1, all);
-        let rounds = if candidate.is_costly { vec![0..1, 1..some] } else { vec![0..all] };
+        let rounds = if candidate.is_costly { [0..1, 1..some] } else { [0..all, all..all] };
         // One that predicts the first fold worse will not be chosen: the others are not worth their cost.
         for round in rounds {
             let is_worse = report.gain.is_some_and(|gain| gain.mean < 0.0);
