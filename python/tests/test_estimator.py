@@ -133,9 +133,10 @@ def test_bad_settings_are_value_errors_that_name_them(data: Dataset, settings: d
 def test_settings_with_kinds_may_be_words(data: Dataset) -> None:
     model = quick(density="common", noise_scale="learned", estimator="probability", drift="linear-and-neural").fit(data)
     used = model.run_["settings"]
-    assert used["density"] == {"kind": "common", "alpha": 0.5, "beta": 5.0}
-    assert used["noise_scale"] == {"kind": "learned"}
-    assert quick(noise_scale=0.1).fit(data).run_["settings"]["noise_scale"] == {"kind": "fixed", "scale": 0.1}
+    assert (used["density"], used["noise_scale"], used["estimator"]) == ("common", "learned", "probability")
+    assert quick(noise_scale=0.1).fit(data).run_["settings"]["noise_scale"] == 0.1
+    whole = {"kind": "common", "alpha": 1.0, "beta": 5.0}
+    assert quick(density=whole).fit(data).run_["settings"]["density"] == whole
 
 
 def test_knowledge_of_edges_is_obeyed(data: Dataset) -> None:

@@ -8,8 +8,8 @@ use crate::shell::{files_below, root, say};
 
 /// Crates whose functions take no tuples. Places in pictures and shapes of arrays are pairs by nature: neither the report nor
 /// the Python module is among them.
-const CRATES: [&str; 9] =
-    ["core", "data", "systems", "methods", "text", "view", "run", "serve", "cli"];
+const CRATES: [&str; 10] =
+    ["core", "data", "systems", "methods", "text", "view", "run", "sweep", "serve", "cli"];
 
 /// Fails if a function takes a tuple.
 pub(crate) fn check() -> anyhow::Result<()> {

@@ -30,4 +30,4 @@ pub mod simulate;
 mod units;
 
 pub use dynamics::GraphChoice;
-pub use engine::Progress;
+pub use engine::ShareDone;

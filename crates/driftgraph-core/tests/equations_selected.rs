@@ -4,10 +4,10 @@
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
+use driftgraph_core::train::bridge::memory::{BridgeShape, predicted_bytes};
 use driftgraph_core::train::progress::Silent;
 use driftgraph_core::train::select::{
-    EQUATIONS, SelectSettings, Selection, Task, bytes_of_equations, fit_ensemble, found_equations,
-    select,
+    EQUATIONS, SelectSettings, Selection, Task, fit_ensemble, found_equations, select,
 };
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_systems::generate::generate;
@@ -76,6 +76,12 @@ fn linear_drift_leaves_no_reason_to_look_for_products() {
 fn a_hundred_genes_get_no_equations_and_need_no_memory_for_them() {
     let (small, _) = observed("gene-network", &[("variables", 10.0)], 1000);
     let (large, _) = observed("gene-network", &[("variables", 100.0)], 1000);
-    assert!(bytes_of_equations(&small).is_some_and(|bytes| bytes < 1 << 30));
-    assert_eq!(bytes_of_equations(&large), None);
+    let bytes = |data: &SeriesSet, try_equations: bool| {
+        let settings = settings(try_equations);
+        let shape = BridgeShape::new(data, &settings.base).unwrap();
+        predicted_bytes(&shape, &settings, true, 1)
+    };
+    let [without, with] = [false, true].map(|tried| bytes(&small, tried));
+    assert!(without < with && with < 1 << 30, "{without} {with}");
+    assert_eq!(bytes(&large, true), bytes(&large, false));
 }

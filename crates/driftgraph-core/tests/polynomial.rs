@@ -7,6 +7,7 @@ use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::polynomial::{
     OtherTerms, PolynomialFit, PolynomialSettings, PolynomialTask, fit_polynomial,
 };
+use driftgraph_core::train::progress::Silent;
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
@@ -36,7 +37,7 @@ fn known(system: &str, n_variables: f64, gap: f64, seed: u64) -> Known {
 fn found(data: &SeriesSet, settings: &PolynomialSettings) -> PolynomialFit {
     let knowledge = EdgePrior::new(data.n_variables(), 0.0);
     let task = PolynomialTask { data, knowledge: &knowledge, settings };
-    fit_polynomial(task, &|| true).unwrap()
+    fit_polynomial(task, &Silent).unwrap()
 }
 
 fn log_odds(fit: &PolynomialFit, n: usize) -> Vec<f64> {
@@ -212,7 +213,7 @@ fn forbidden_edges_have_no_terms_and_required_ones_are_certain() {
     knowledge.know(1, 0, 0.0).unwrap();
     knowledge.know(2, 0, 1.0).unwrap();
     let task = PolynomialTask { data: &data, knowledge: &knowledge, settings: &SETTINGS };
-    let fit = fit_polynomial(task, &|| true).unwrap();
+    let fit = fit_polynomial(task, &Silent).unwrap();
     let equation = &fit.equations()[0];
     assert!(equation.terms.iter().all(|term| !term.factors.contains(&1)), "{equation:?}");
     let edges = fit.edges(&knowledge).unwrap();

@@ -89,8 +89,8 @@ impl<'a> CellRows<'a> {
     ) -> Result<Self, DataErrors> {
         let mut notices = Vec::new();
         let rows = match source {
-            TextSource::Spreadsheet => {
-                let (grid, told) = spreadsheet::read_cells(file, options)?;
+            TextSource::Spreadsheet(read) => {
+                let (grid, told) = spreadsheet::read_cells(file, read, options)?;
                 notices.extend(told);
                 RowSource::Grid(grid.rows.into_iter(), None)
             }

@@ -9,6 +9,7 @@ use crate::guesses::Guess;
 use crate::options::ReadOptions;
 use crate::rows::Rows;
 use crate::source::TableFile;
+use crate::spreadsheet::{self, SheetReader};
 use crate::table::TableFormat;
 use crate::{guesses, npz, parquet_table, text_table};
 
@@ -43,15 +44,15 @@ pub(crate) enum TextSource {
     /// A file with a known separator, or one to be found in the first line.
     Separated(Option<u8>),
     /// A sheet of a spreadsheet.
-    Spreadsheet,
+    Spreadsheet(SheetReader),
 }
 
 static FORMATS: [Format; 7] = [
     text(&["csv"], None, TableFormat::Csv),
     text(&["tsv"], Some(b'\t'), TableFormat::Tsv),
     text(&["txt"], None, TableFormat::Csv),
-    spreadsheet(&["xlsx"]),
-    spreadsheet(&["ods"]),
+    spreadsheet(&["xlsx"], spreadsheet::xlsx),
+    spreadsheet(&["ods"], spreadsheet::ods),
     Format {
         endings: &["parquet", "pq"],
         is_also_gzip: false,
@@ -78,8 +79,8 @@ const fn text(
     Format { endings, is_also_gzip: true, reader, written_as: Some(written_as) }
 }
 
-const fn spreadsheet(endings: &'static [&'static str]) -> Format {
-    let reader = FormatReader::Cells(TextSource::Spreadsheet);
+const fn spreadsheet(endings: &'static [&'static str], sheet: SheetReader) -> Format {
+    let reader = FormatReader::Cells(TextSource::Spreadsheet(sheet));
     Format { endings, is_also_gzip: false, reader, written_as: None }
 }
 

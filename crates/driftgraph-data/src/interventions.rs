@@ -195,13 +195,13 @@ fn sentences(experiment: &Experiment) -> Vec<String> {
     let windows = |n| driftgraph_text::count(n, "window", "windows");
     if set > 0 {
         sentences.push(format!(
-            "interventions: {} in which a variable was set say nothing of what drives it",
+            "interventions: a variable was set in {}: methods that know of them learn nothing there of what drives it",
             windows(set)
         ));
     }
     if pushed > 0 {
         sentences.push(format!(
-            "interventions: by how much {} push a variable is learned",
+            "interventions: a variable was pushed in {}: methods that know of them learn by how much",
             windows(pushed)
         ));
     }

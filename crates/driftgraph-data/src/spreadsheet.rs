@@ -17,18 +17,18 @@ use crate::source::{self, TableFile};
 
 /// The cells of a sheet, and what must be told about its choice.
 type SheetCells = (Grid, Vec<String>);
+/// Reads the bytes of a file.
+pub(crate) type SheetReader = fn(&Path, Vec<u8>, &ReadOptions) -> Result<SheetCells, DataError>;
 
 /// The cells of the sheet asked for, or of the first one.
 pub(crate) fn read_cells(
     file: TableFile<'_>,
+    read: SheetReader,
     options: &ReadOptions,
 ) -> Result<SheetCells, DataErrors> {
     let path = file.path;
     let bytes = whole_file(file, options.max_bytes)?;
-    decoded(path, || {
-        let is_ods = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("ods"));
-        Ok(if is_ods { ods(path, bytes, options)? } else { xlsx(path, bytes, options)? })
-    })
+    decoded(path, || Ok(read(path, bytes, options)?))
 }
 
 /// The bytes of the file; what they promise to decompress to must be within the limit too.
@@ -58,7 +58,11 @@ fn damaged(path: &Path, error: &impl ToString) -> DataError {
     Place::file(path).problem(Problem::Damaged { reason: error.to_string() })
 }
 
-fn ods(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<SheetCells, DataError> {
+pub(crate) fn ods(
+    path: &Path,
+    bytes: Vec<u8>,
+    options: &ReadOptions,
+) -> Result<SheetCells, DataError> {
     let mut workbook = Ods::new(Cursor::new(bytes)).map_err(|error| damaged(path, &error))?;
     let (name, notices) = choose(path, &workbook.sheet_names(), options)?;
     let range = workbook.worksheet_range(&name).map_err(|error| damaged(path, &error))?;
@@ -71,7 +75,11 @@ fn ods(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<SheetCells,
 }
 
 /// Reads cell by cell: two cells far apart would make a whole sheet of empty ones.
-fn xlsx(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<SheetCells, DataError> {
+pub(crate) fn xlsx(
+    path: &Path,
+    bytes: Vec<u8>,
+    options: &ReadOptions,
+) -> Result<SheetCells, DataError> {
     let error = |error: XlsxError| damaged(path, &error);
     let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(error)?;
     let (name, notices) = choose(path, &workbook.sheet_names(), options)?;

@@ -10,7 +10,7 @@ use driftgraph_core::train::bridge::{BRIDGE_SETTINGS, BridgeFit, BridgeSettings}
 use driftgraph_core::train::polynomial::{PolynomialSettings, predicted_bytes as equation_bytes};
 use driftgraph_core::train::progress::{Checkpoint, Progress};
 use driftgraph_core::train::select::{
-    EnsembleFit, HeldOutUnit, SelectSettings, Selection, Stability, Task, bytes_of_equations,
+    CandidateReport, EnsembleFit, HeldOutUnit, SelectSettings, Selection, Stability, Task,
     fit_ensemble, select, stability,
 };
 use driftgraph_core::train::settings::{KnownEdge, Range, Setting};
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::doubts::doubts;
 use crate::limited;
 use crate::limits::ForbidEdges;
-use crate::method::{Experiments, Learned, Method, MethodError, MethodTask, Preset, Takes};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError, from_value, positions, to_object};
 use crate::polynomial;
 use crate::settings::row;
@@ -83,11 +83,15 @@ impl Method for Bridge {
     }
 
     fn takes(&self) -> Takes {
-        Takes { experiments: Experiments::Full, ..Takes::ALL }
+        Takes { experiments: Handling::Full, ..Takes::ALL }
     }
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn short_trial(&self) -> Value {
+        json!({"steps": 40, "ensemble": 1})
     }
 
     fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
@@ -103,15 +107,9 @@ impl Method for Bridge {
         }
         let n_threads = rayon::current_num_threads();
         let own = predicted_bytes(&shape, &plan.settings, plan.select.compares(), n_threads);
-        let equations = match plan.select {
-            Select::Auto => bytes_of_equations(data),
-            Select::Polynomial => Some(equation_bytes(
-                &PolynomialSettings::default(),
-                data.n_variables(),
-                data.n_rows(),
-            )),
-            Select::None => None,
-        };
+        let equations = (plan.select == Select::Polynomial).then(|| {
+            equation_bytes(&PolynomialSettings::default(), shape.n_variables, shape.n_rows)
+        });
         Some(own.max(equations.unwrap_or(0)))
     }
 
@@ -200,6 +198,13 @@ impl BridgePlan {
     /// All settings in effect, in the words of the table.
     fn in_effect(&self, base: &BridgeSettings) -> Map<String, Value> {
         let mut settings = to_object(base);
+        for (name, value) in &mut settings {
+            let mut words = ["kind", "scale"].into_iter().filter_map(|key| value.get(key));
+            let word = words.find(|word| spelled_out(name, word).as_ref() == Some(&*value));
+            if let Some(word) = word.cloned() {
+                *value = word;
+            }
+        }
         if let Some(steps) = settings.remove("max_steps") {
             settings.insert("steps".to_owned(), steps);
         }
@@ -412,26 +417,42 @@ fn base_settings(mut given: Map<String, Value>) -> Result<BridgeSettings, PlanEr
     if let Some(steps) = given.remove("steps") {
         given.insert("max_steps".to_owned(), steps);
     }
-    for name in ["noise_scale", "estimator"] {
-        let spelled_out = match given.get(name) {
-            Some(scale @ Value::Number(_)) => json!({"kind": "fixed", "scale": scale}),
-            Some(Value::String(kind)) => json!({"kind": kind}),
-            _ => continue,
-        };
-        given.insert(name.to_owned(), spelled_out);
-    }
-    for name in ["density", "instant_density"] {
-        let Some(Value::String(kind)) = given.get(name) else { continue };
-        let Some(density) = GraphDensity::of_kind(kind) else {
+    for (name, value) in &mut given {
+        if let Some(whole) = spelled_out(name, value) {
+            *value = whole;
+        } else if let (true, Value::String(kind)) = (name.ends_with("density"), &*value) {
             let reason = format!("there is no kind `{kind}`");
             return Err(PlanError::Value { what: "`density`", reason });
-        };
-        given.insert(name.to_owned(), json!(density));
+        }
     }
     let mut values = to_object(&BridgeSettings::default());
     // What is taken away is at its default.
     values.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
     from_value(Value::Object(values), "the settings")
+}
+
+/// What a word or a number of the table stands for, where that is a table of its own.
+fn spelled_out(name: &str, word: &Value) -> Option<Value> {
+    match (name, word) {
+        ("noise_scale" | "estimator", Value::Number(_)) => {
+            Some(json!({"kind": "fixed", "scale": word}))
+        }
+        ("noise_scale" | "estimator", Value::String(_)) => Some(json!({"kind": word})),
+        ("density" | "instant_density", Value::String(kind)) => {
+            GraphDensity::of_kind(kind).map(|density| json!(density))
+        }
+        _ => None,
+    }
+}
+
+/// The plan that fits a candidate alone which a plan of `bridge` has tried.
+pub fn candidate_plan(plan: &FitPlan, candidate: &CandidateReport) -> Result<FitPlan, PlanError> {
+    let select = if candidate.equations.is_some() { Select::Polynomial } else { Select::None };
+    let alone = BridgePlan { select, ..BridgePlan::new(plan.asked())? };
+    let max_steps = alone.base().max_steps;
+    let settings = alone.in_effect(&BridgeSettings { max_steps, ..candidate.settings.clone() });
+    let differs = |(name, value): &(String, Value)| plan.settings().get(name) != Some(value);
+    plan.with(settings.into_iter().filter(differs))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -16,14 +16,12 @@ use driftgraph_core::train::progress::{Aim, Checkpoint, Part, Progress, Step, Tr
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, ElboTerms, SeriesSet};
 use driftgraph_data::record::Reached;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::FitPlan;
 use crate::constants::Constants;
 use crate::levels::bytes_of_copies;
-use crate::method::{
-    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
-};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::regular::COUNTS_ROWS;
 use crate::settings::row;
 use crate::trained::{kept_state, parameter_bytes};
@@ -104,12 +102,16 @@ impl Method for Cuts {
                 "holds the last value, and later moves it towards what it predicts",
             ),
             prior_edges: false,
-            experiments: Experiments::Values,
+            experiments: Handling::AS_VALUES,
         }
     }
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn short_trial(&self) -> Value {
+        json!({"fill_after": 1, "masked_epochs": 1, "last_epochs": 1})
     }
 
     fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {

@@ -2,24 +2,23 @@
 
 use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::edges::{EdgeKind, LearnedEdge, Sign};
-use driftgraph_core::train::bridge::memory::BridgeShape;
 use driftgraph_core::train::linear::drifting::{DriftError, DriftFit, DriftingEdge, fit_drifting};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_data::drifting::{DriftingEdgeRecord, DriftingRecord};
 use driftgraph_data::record::{MethodRequest, TrainingRecord};
+use driftgraph_text::count;
 use serde_json::{Map, Value};
 
 use crate::FitPlan;
-use crate::bridge::{Bridge, BridgePlan};
+use crate::beside_bridge::{self, bytes_beside};
+use crate::bridge::BridgePlan;
 use crate::doubts::doubts;
-use crate::method::{Experiments, Learned, Method, MethodError, MethodTask, Takes};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::plan::PlanError;
 use crate::settings::row;
 
 /// The name of the method, and of the setting that chooses it.
-pub(crate) const NAME: &str = "drifting";
-/// Settings that are those of `bridge`.
-const SHARED: [&str; 5] = ["seed", "steps", "step_size", "noise_scale", "no_self_loops"];
+const NAME: &str = "drifting";
 /// Times of a course that a record keeps at most.
 const MOST_TIMES: usize = 60;
 /// Edges whose courses are kept: those of at least this probability, and so many at most.
@@ -43,12 +42,11 @@ impl Method for Drifting {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        let shared = Bridge.settings().into_iter().filter(|one| SHARED.contains(&one.name));
-        std::iter::once(OWN).chain(shared).collect()
+        beside_bridge::settings(OWN)
     }
 
     fn takes(&self) -> Takes {
-        Takes { experiments: Experiments::Full, ..Takes::ALL }
+        Takes { experiments: Handling::Full, ..Takes::ALL }
     }
 
     fn is_fast(&self) -> bool {
@@ -57,25 +55,18 @@ impl Method for Drifting {
 
     /// A plain fit, and beside it steps and the courses of all effects in both chains.
     fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
-        let of_plain = FitPlan::new(plain(plan.asked())).ok()?.predicted_bytes(data)?;
-        let bridge = BridgePlan::new(&plain(plan.asked())).ok()?;
-        let shape = BridgeShape::new(data, bridge.base()).ok()?;
         let d = data.n_variables();
         let courses = 2 * 4 * d * (d + 1) * 200;
-        Some(of_plain + (8 * (3 * shape.n_points * d + courses)) as u64)
+        bytes_beside(plan, data, |shape| 3 * shape.n_points * d + courses)
     }
 
     fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
         check(asked)?;
-        let bridge = Bridge.resolve(&plain(asked))?;
-        let mut settings: Map<String, Value> =
-            bridge.into_iter().filter(|(name, _)| SHARED.contains(&name.as_str())).collect();
-        settings.insert(NAME.to_owned(), true.into());
-        Ok(settings)
+        beside_bridge::in_effect(asked, NAME, true.into())
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        let bridge = BridgePlan::new(&plain(task.plan.asked()))?;
+        let bridge = BridgePlan::new(&beside_bridge::plain(task.plan.asked(), NAME))?;
         let knowledge = bridge.knowledge(task.data)?;
         let settings = bridge.base().clone().check().map_err(PlanError::from)?;
         let fit = fit_drifting(task.data, &knowledge, &settings, task.progress);
@@ -85,10 +76,7 @@ impl Method for Drifting {
 
 /// Effects that do not move are another method's.
 fn check(asked: &MethodRequest) -> Result<(), PlanError> {
-    let known = |name: &String| SHARED.contains(&name.as_str()) || name == NAME;
-    if let Some(name) = asked.settings.keys().find(|name| !known(name)) {
-        return Err(PlanError::OtherSetting { name: name.clone(), method: NAME });
-    }
+    beside_bridge::refuse_others(asked, NAME)?;
     match asked.settings.get(NAME) {
         None | Some(Value::Bool(true)) => Ok(()),
         Some(value) => Err(PlanError::OutOfRange {
@@ -97,13 +85,6 @@ fn check(asked: &MethodRequest) -> Result<(), PlanError> {
             found: crate::settings::text_of(value),
         }),
     }
-}
-
-/// The same without effects that move.
-fn plain(asked: &MethodRequest) -> MethodRequest {
-    let mut plain = MethodRequest { method: None, ..asked.clone() };
-    plain.settings.remove(NAME);
-    plain
 }
 
 fn refusal(error: DriftError) -> MethodError {
@@ -118,9 +99,9 @@ fn learned(fit: &DriftFit, data: &SeriesSet) -> Learned {
     let record = record(fit);
     let between = record.edges.iter().filter(|edge| edge.source != edge.target);
     let n = between.filter(|edge| edge.drifting >= PRESENT).count();
-    let words = if n == 1 { "effect" } else { "effects" };
     let remarks = vec![format!(
-        "{n} {words} between different variables more likely to move in time than not; drifting.csv has the courses"
+        "{} between different variables more likely to move in time than not; drifting.csv has the courses",
+        count(n, "effect", "effects")
     )];
     let edges = edges(fit);
     let training = TrainingRecord {
@@ -130,7 +111,7 @@ fn learned(fit: &DriftFit, data: &SeriesSet) -> Learned {
         drifting: Some(Box::new(record)),
         ..TrainingRecord::default()
     };
-    Learned { training, remarks, ..Learned::edges(edges) }
+    Learned { training, remarks, tells_changes: true, ..Learned::edges(edges) }
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -10,7 +10,7 @@ use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet};
 use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::FitPlan;
 use crate::constants::Constants;
@@ -61,6 +61,10 @@ impl Method for DynGenie3 {
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn short_trial(&self) -> Value {
+        json!({"trees": 10})
     }
 
     fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {

@@ -63,10 +63,9 @@ impl Method for LevelForm {
         let settings: Settings = task.plan.typed()?;
         let nothing = EdgePrior::new(task.data.n_variables(), 0.0);
         let knowledge = with_knowledge(nothing, &task.plan.asked().edges, task.data)?;
-        let goes_on = || !task.progress.is_interrupted();
         let chosen = LevelSettings { n_sweeps: settings.sweeps, seed: settings.seed, n_draws: 0 };
-        let fit =
-            fit_levels(task.data, &knowledge, chosen, &goes_on)?.ok_or(MethodError::Stopped)?;
+        let fit = fit_levels(task.data, &knowledge, chosen, task.progress)?;
+        let fit = fit.ok_or(MethodError::Stopped)?;
         let edges = edges(&fit, task.data.n_variables());
         let doubts = doubts(&fit.adequacy, &edges, task.data.n_variables());
         let mut learned = Learned::edges(edges);

@@ -18,6 +18,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod beside_bridge;
 mod bridge;
 mod command;
 mod constants;
@@ -60,6 +61,7 @@ mod wrong_value;
 use driftgraph_core::train::settings::Setting;
 use driftgraph_data::record::MethodRequest;
 
+pub use bridge::candidate_plan;
 pub use method::{
     Handling, Learned, Method, MethodError, MethodTask, Preset, Takes, directed_probabilities,
     edge_probabilities, edge_scores,
@@ -85,8 +87,8 @@ pub static METHODS: &[&dyn Method] = &[
     &dyngenie3::DynGenie3,
     &ngm::Ngm,
     &cuts::Cuts,
-    &rhino::Rhino,
-    &rhino::RhinoNoInst,
+    &rhino::WITH_EDGES_WITHIN,
+    &rhino::WITHOUT_EDGES_WITHIN,
     &lsde::Lsde,
     #[cfg(feature = "testing")]
     &toy::Toy,
@@ -115,9 +117,11 @@ fn method_of(asked: &MethodRequest) -> Result<&'static dyn Method, PlanError> {
     };
     let Some(name) = asked.method.as_deref() else {
         // A setting that is called like its method asks for it.
-        let is_named = |name: &&str| asked.settings.contains_key(*name);
-        let named = [regimes::NAME, drifting::NAME].into_iter().find(is_named).and_then(find);
-        let usual = named.unwrap_or(METHODS[0]);
+        let is_named = |method: &&&dyn Method| {
+            let is_own = |setting: Setting| setting.name == method.name();
+            asked.settings.contains_key(method.name()) && method.settings().into_iter().any(is_own)
+        };
+        let usual = *METHODS.iter().find(is_named).unwrap_or(&METHODS[0]);
         return asked.preset.as_deref().map_or(Ok(usual), owner);
     };
     let all = || METHODS.iter().map(|method| method.name()).collect();
@@ -155,6 +159,8 @@ pub fn all_settings() -> Vec<SharedSetting> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -180,6 +186,39 @@ mod tests {
                 FitPlan::new(MethodRequest { method, preset, ..MethodRequest::default() }).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn defaults_in_effect_are_the_words_of_the_table() {
+        for method in METHODS {
+            let plan = FitPlan::named(method.name()).unwrap();
+            for setting in method.settings().iter().filter(|setting| setting.default != "none") {
+                let (found, expected) = (&plan.settings()[setting.name], setting.default);
+                let expected = settings::value_of(setting, expected).unwrap();
+                // 1 and 1.0 are the same number.
+                let same =
+                    found == &expected || found.as_f64() == expected.as_f64().or(Some(f64::NAN));
+                assert!(same, "{} {}: {found} {expected}", method.name(), setting.name);
+            }
+        }
+        let asked = json!({"noise_scale": 0.1, "density": "common", "instant_density": {"kind": "fixed", "sparsity": 2.0}});
+        let plan = FitPlan::named("bridge").unwrap().with(plan::to_object(&asked)).unwrap();
+        for (name, value) in plan::to_object(&asked) {
+            assert_eq!(plan.settings()[&name], value);
+        }
+    }
+
+    #[test]
+    fn a_setting_with_the_name_of_a_method_asks_for_it() {
+        let method = |settings| {
+            let settings = plan::to_object(&settings);
+            let asked = MethodRequest { settings, ..MethodRequest::default() };
+            FitPlan::new(asked).unwrap().method().name()
+        };
+        assert_eq!(method(json!({"regimes": 2})), "regimes");
+        assert_eq!(method(json!({"drifting": true})), "drifting");
+        // The settings of the default may stand in a table of that name.
+        assert_eq!(method(json!({"bridge": {"ensemble": 1}})), "bridge");
     }
 
     #[test]

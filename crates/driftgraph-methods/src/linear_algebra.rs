@@ -1,12 +1,41 @@
 //! Standard columns and eigenvalues: the two operations all baselines share.
 
+use driftgraph_core::SeriesSet;
 use faer::{Mat, MatRef, Side};
 
+use crate::levels::{FilledSeries, filled_levels};
 use crate::method::MethodError;
 
 /// Variation below this, in standard units, is rounding: the levels are of order 1, and a rate of
 /// change is a difference of two of them.
 const NEGLIGIBLE_DEVIATION: f64 = 1e-10;
+
+/// Standard levels of the variables that vary, rows of all series one after the other.
+pub(crate) struct VaryingColumns {
+    /// One column for each of them.
+    pub(crate) columns: Mat<f64>,
+    /// Which they are.
+    pub(crate) varying: Vec<usize>,
+}
+
+/// Fills, standardises, and leaves out what never varies; fewer than `needed` rows are refused.
+pub(crate) fn varying_columns(
+    data: &SeriesSet,
+    needed: usize,
+) -> Result<VaryingColumns, MethodError> {
+    let levels = filled_levels(data);
+    let rows: Vec<&[f64]> = levels.iter().flat_map(FilledSeries::rows).collect();
+    let found = rows.len();
+    if found < needed {
+        return Err(MethodError::TooFewRows { found, needed });
+    }
+    let mut all = Mat::from_fn(found, data.n_variables(), |row, column| rows[row][column]);
+    standardize_columns(&mut all, &vec![1.0 / found as f64; found]);
+    let varies = |&idx: &usize| all.col_as_slice(idx).iter().any(|value| *value != 0.0);
+    let varying: Vec<usize> = (0..data.n_variables()).filter(varies).collect();
+    let columns = Mat::from_fn(found, varying.len(), |row, column| all[(row, varying[column])]);
+    Ok(VaryingColumns { columns, varying })
+}
 
 /// Shifts and scales every column to weighted mean 0 and weighted variance 1.
 ///

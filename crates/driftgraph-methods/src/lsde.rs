@@ -19,9 +19,7 @@ use serde_json::json;
 use crate::FitPlan;
 use crate::constants::Constants;
 use crate::levels::bytes_of_copies;
-use crate::method::{
-    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
-};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::settings::row;
 use crate::trained::{kept_state, parameter_bytes};
 use model::{Model, Sizes};
@@ -98,7 +96,7 @@ impl Method for Lsde {
                 "leaves them out of the likelihood, and tells the encoder which they are",
             ),
             prior_edges: false,
-            experiments: Experiments::Values,
+            experiments: Handling::AS_VALUES,
         }
     }
 

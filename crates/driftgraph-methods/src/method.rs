@@ -9,7 +9,7 @@ use driftgraph_core::train::progress::{Divergence, Progress};
 use driftgraph_core::train::settings::Setting;
 use driftgraph_core::{CoreError, EdgeScores, SeriesSet};
 use driftgraph_data::record::{MethodRequest, TrainingRecord};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::plan::to_object;
 use crate::settings::checked_by_table;
@@ -47,6 +47,12 @@ pub trait Method: Sync {
     /// Whether it takes seconds rather than minutes on tables of some hundred rows.
     fn is_fast(&self) -> bool {
         true
+    }
+
+    /// Settings of a quick trial, which shows that everything works and means nothing.
+    fn short_trial(&self) -> Value {
+        let has_steps = self.settings().iter().any(|setting| setting.name == "steps");
+        if has_steps { json!({"steps": 20}) } else { json!({}) }
     }
 
     /// Checks what was asked for, and gives all settings in effect.
@@ -117,18 +123,8 @@ pub struct Takes {
     pub missing_cells: Handling,
     /// Edges that are forbidden, required or likelier than others; they are refused where it cannot.
     pub prior_edges: bool,
-    /// Inputs, and interventions in the data.
-    pub experiments: Experiments,
-}
-
-/// What a method makes of inputs and interventions in the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Experiments {
-    /// Inputs are known, and what was set says nothing of its causes.
-    Full,
-    /// They are values like others; the user is told.
-    Values,
+    /// Inputs, and interventions in the data: where inputs are known, what was set says nothing of its causes.
+    pub experiments: Handling,
 }
 
 impl Takes {
@@ -138,7 +134,7 @@ impl Takes {
         irregular_times: Handling::Full,
         missing_cells: Handling::Full,
         prior_edges: true,
-        experiments: Experiments::Values,
+        experiments: Handling::AS_VALUES,
     };
 }
 
@@ -150,6 +146,12 @@ pub enum Handling {
     Full,
     /// Not as it is: what is done instead, as the rest of a sentence that begins with the method's name.
     Instead(&'static str),
+}
+
+impl Handling {
+    /// Of inputs and interventions; the user is told of either where there are any.
+    pub const AS_VALUES: Self =
+        Self::Instead("takes inputs as variables like others, and does not know of interventions");
 }
 
 /// What a method has learned.
@@ -166,6 +168,8 @@ pub struct Learned {
     pub training: TrainingRecord,
     /// What the user should know, one line each.
     pub remarks: Vec<String>,
+    /// Whether it says itself how one half of the data is not like the other.
+    pub tells_changes: bool,
     /// How training came to its end without a finite step, if it did; the rest is the last good state.
     pub divergence: Option<Divergence>,
 }
@@ -191,6 +195,7 @@ impl Learned {
             settings: None,
             training: TrainingRecord::default(),
             remarks: Vec::new(),
+            tells_changes: false,
             divergence: None,
         }
     }

@@ -9,6 +9,7 @@ mod network;
 mod trainer;
 mod windows;
 
+use driftgraph_core::layers::ParameterTable;
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet, Standardizer};
 use driftgraph_data::record::Reached;
@@ -17,11 +18,10 @@ use serde_json::json;
 use crate::FitPlan;
 use crate::constants::Constants;
 use crate::levels::bytes_of_copies;
-use crate::method::{
-    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
-};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::settings::row;
 use crate::trained::{kept_state, parameter_bytes};
+use network::Network;
 use trainer::Trainer;
 use windows::{Clock, Windows};
 
@@ -91,7 +91,7 @@ impl Method for Ngm {
                 "starts at complete rows, and leaves missing cells out of the error",
             ),
             prior_edges: false,
-            experiments: Experiments::Values,
+            experiments: Handling::AS_VALUES,
         }
     }
 
@@ -131,8 +131,9 @@ fn needed_bytes(settings: &NgmSettings, data: &SeriesSet) -> u64 {
     // States of the four stages of each substep, and of rows, hidden units, and the adjoints of all.
     let stages = 4 * (settings.horizon - 1) * settings.substeps + settings.horizon;
     let batch = width * (2 * stages + 2 * settings.hidden_size) * size_of::<f64>();
-    let n_parameters = Trainer::new(data.n_variables(), settings).state.parameters.len();
-    bytes_of_copies(data, 3) + parameter_bytes(n_parameters, size_of::<f64>()) + batch as u64
+    let mut table = ParameterTable::default();
+    Network::new(&mut table, data.n_variables(), settings.hidden_size);
+    bytes_of_copies(data, 3) + parameter_bytes(table.len(), size_of::<f64>()) + batch as u64
 }
 
 fn learn(

@@ -4,9 +4,9 @@ use driftgraph_core::{EdgeScores, SeriesSet};
 use faer::Mat;
 
 use crate::FitPlan;
-use crate::levels::{FilledSeries, INTERPOLATES, bytes_of_copies, filled_levels};
-use crate::linear_algebra::{Eigen, standardize_columns};
-use crate::method::{Experiments, Handling, Learned, Method, MethodError, MethodTask, Takes};
+use crate::levels::{INTERPOLATES, bytes_of_copies};
+use crate::linear_algebra::{Eigen, VaryingColumns, varying_columns};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::settled::SettledRows;
 
 /// Two rows always lie on a line, whatever the variables do.
@@ -40,7 +40,7 @@ impl Method for PartialCorrelation {
             irregular_times: Handling::Instead("does not look at times at all"),
             missing_cells: INTERPOLATES,
             prior_edges: false,
-            experiments: Experiments::Values,
+            experiments: Handling::AS_VALUES,
         }
     }
 
@@ -59,21 +59,9 @@ impl Method for PartialCorrelation {
 
 /// |partial correlation| of every pair of variables given all others; the diagonal is 1.
 pub(crate) fn partial_correlation(data: &SeriesSet) -> Result<EdgeScores, MethodError> {
-    let levels = filled_levels(data);
-    let rows: Vec<&[f64]> = levels.iter().flat_map(FilledSeries::rows).collect();
-    if rows.len() < MIN_ROWS {
-        return Err(MethodError::TooFewRows { found: rows.len(), needed: MIN_ROWS });
-    }
+    let VaryingColumns { columns, varying } = varying_columns(data, MIN_ROWS)?;
     let n_variables = data.n_variables();
-    let mut columns = Mat::from_fn(rows.len(), n_variables, |row, column| rows[row][column]);
-    standardize_columns(&mut columns, &vec![1.0 / rows.len() as f64; rows.len()]);
-
-    let varying: Vec<usize> = (0..n_variables)
-        .filter(|&idx| columns.col_as_slice(idx).iter().any(|value| *value != 0.0))
-        .collect();
-    let varying_columns =
-        Mat::from_fn(rows.len(), varying.len(), |row, column| columns[(row, varying[column])]);
-    let precision = shrunk_precision(&varying_columns)?;
+    let precision = shrunk_precision(&columns)?;
 
     let mut scores: Vec<f64> = (0..n_variables * n_variables)
         .map(|idx| if idx / n_variables == idx % n_variables { 1.0 } else { 0.0 })
@@ -122,6 +110,7 @@ fn absolute_partial_correlation(precision: &Mat<f64>, row: usize, column: usize)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linear_algebra::standardize_columns;
 
     #[test]
     fn three_variables_agree_with_the_textbook_formula() {

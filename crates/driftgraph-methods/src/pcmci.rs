@@ -22,9 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::constants::Constants;
 use crate::lagged_edges::{PairLinks, PairTests, lagged_edges};
-use crate::method::{
-    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
-};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError};
 use crate::regular::{COUNTS_ROWS, regular_series};
 use lags::{Links, Mark, Node, Pair, Results};
@@ -41,7 +39,7 @@ const TAKES: Takes = Takes {
         "leaves the samples that lack a value out of each test that needs it, or holds the last value (`gaps`)",
     ),
     prior_edges: false,
-    experiments: Experiments::Values,
+    experiments: Handling::AS_VALUES,
 };
 
 /// Runge and others (2019): lagged parents first, then tests of all pairs given the parents of both.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::limits::AllowedPairs;
 use crate::memory::keep_freed_memory;
-use crate::method::{Experiments, Handling, Learned, Method, MethodError, MethodTask};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask};
 use crate::{METHODS, bridge, halves, method_of, wrong_value};
 
 /// A method with all its settings, ready to learn.
@@ -277,7 +277,7 @@ impl FitPlan {
         let transform = self.asked.preparation.fit(data)?;
         let prepared = transform.as_ref().map(|transform| transform.apply(data));
         let given = prepared.as_ref().unwrap_or(data);
-        let is_told = self.method.takes().experiments == Experiments::Full;
+        let is_told = self.method.takes().experiments == Handling::Full;
         let untold = (!is_told).then(|| given.without_experiment());
         let given = untold.as_ref().unwrap_or(given);
         let allowed = AllowedPairs::new(&self.asked.limits, data)?;
@@ -288,8 +288,7 @@ impl FitPlan {
             None => None,
         };
         learned.remarks.splice(0..0, self.adjustments(data));
-        // Regimes and effects that move say themselves that one half of the data is not like the other.
-        if learned.training.regimes.is_none() && learned.training.drifting.is_none() {
+        if !learned.tells_changes {
             learned.remarks.extend(halves::remark(given, &learned.edges));
         }
         Ok(learned)
@@ -311,12 +310,12 @@ impl FitPlan {
         });
         let mut said: Vec<String> = said.collect();
         let name = self.method.name();
-        if takes.experiments == Experiments::Values && !data.inputs().is_empty() {
+        if takes.experiments != Handling::Full && !data.inputs().is_empty() {
             said.push(format!(
                 "inputs: `{name}` takes them as variables like others; edges into them are not counted"
             ));
         }
-        if takes.experiments == Experiments::Values && data.has_interventions() {
+        if takes.experiments != Handling::Full && data.has_interventions() {
             said.push(format!(
                 "warning: interventions: `{name}` does not know of them: what was set counts as if it had come about by itself"
             ));

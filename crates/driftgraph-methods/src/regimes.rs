@@ -2,7 +2,6 @@
 
 use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
-use driftgraph_core::train::bridge::memory::BridgeShape;
 use driftgraph_core::train::linear::regimes::{
     MAX_REGIMES, RegimeError, RegimeFit, RegimeOutcome, RegimeRequest, fit_regimes,
 };
@@ -12,20 +11,20 @@ use driftgraph_data::regimes::{
     DifferenceRow, RegimeEdgeRow, RegimeKind, RegimeProcessRecord, RegimeSeries, RegimeSwitch,
     RegimeTrial, RegimesRecord,
 };
+use driftgraph_text::count;
 use serde_json::{Map, Value};
 
 use crate::FitPlan;
-use crate::bridge::{Bridge, BridgePlan};
+use crate::beside_bridge::{self, bytes_beside};
+use crate::bridge::BridgePlan;
 use crate::method::{Learned, Method, MethodError, MethodTask, Takes};
 use crate::plan::PlanError;
 use crate::settings::row;
 
 /// The name of the method, and of the setting that chooses it.
-pub(crate) const NAME: &str = "regimes";
+const NAME: &str = "regimes";
 /// What a value begins with that names a column.
 const COLUMN: &str = "column:";
-/// Settings that are those of `bridge`.
-const SHARED: [&str; 5] = ["seed", "steps", "step_size", "noise_scale", "no_self_loops"];
 /// Times of a series that a record keeps at most, and of all series together: beyond, every second, fourth, ... goes.
 const MOST_TIMES: usize = 4_000;
 /// An edge is more likely there than not.
@@ -54,8 +53,7 @@ impl Method for Regimes {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        let shared = Bridge.settings().into_iter().filter(|one| SHARED.contains(&one.name));
-        std::iter::once(OWN).chain(shared).collect()
+        beside_bridge::settings(OWN)
     }
 
     fn takes(&self) -> Takes {
@@ -68,30 +66,22 @@ impl Method for Regimes {
 
     /// A plain fit, and beside it states, laws of regimes and sums of every regime in both chains.
     fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
-        let of_plain = FitPlan::new(plain(plan.asked())).ok()?.predicted_bytes(data)?;
-        let bridge = BridgePlan::new(&plain(plan.asked())).ok()?;
-        let shape = BridgeShape::new(data, bridge.base()).ok()?;
         let (n_chains, k, d) = (2, MAX_REGIMES, data.n_variables());
-        let steps = shape.n_points * (3 * d + 4 * k);
         let sums = k * d * (d + 1) * 12;
-        Some(of_plain + (8 * n_chains * (steps + sums)) as u64)
+        bytes_beside(plan, data, |shape| n_chains * (shape.n_points * (3 * d + 4 * k) + sums))
     }
 
     fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {
-        Asked::new(asked)?;
-        let bridge = Bridge.resolve(&plain(asked))?;
-        let mut settings: Map<String, Value> =
-            bridge.into_iter().filter(|(name, _)| SHARED.contains(&name.as_str())).collect();
-        settings.insert(NAME.to_owned(), value_of(asked));
-        Ok(settings)
+        WantedRegimes::new(asked)?;
+        beside_bridge::in_effect(asked, NAME, value_of(asked))
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        let asked = Asked::new(task.plan.asked())?;
-        let plain = plain(task.plan.asked());
+        let wanted = WantedRegimes::new(task.plan.asked())?;
+        let plain = beside_bridge::plain(task.plan.asked(), NAME);
         let bridge = BridgePlan::new(&plain)?;
         let mut knowledge = bridge.knowledge(task.data)?;
-        let found = asked.find(task.data)?;
+        let found = wanted.find(task.data)?;
         if let Some(column) = found.column {
             knowledge.leave_out(column);
         }
@@ -119,15 +109,8 @@ fn value_of(asked: &MethodRequest) -> Value {
     asked.settings.get(NAME).cloned().unwrap_or_else(|| OWN.default.into())
 }
 
-/// The same without regimes.
-fn plain(asked: &MethodRequest) -> MethodRequest {
-    let mut plain = MethodRequest { method: None, ..asked.clone() };
-    plain.settings.remove(NAME);
-    plain
-}
-
 /// Which regimes were asked for.
-enum Asked {
+enum WantedRegimes {
     Auto,
     Number(usize),
     Column(String),
@@ -135,15 +118,9 @@ enum Asked {
     Conditions(Vec<(String, Vec<String>)>),
 }
 
-impl Asked {
+impl WantedRegimes {
     fn new(asked: &MethodRequest) -> Result<Self, PlanError> {
-        if let Some(name) = asked
-            .settings
-            .keys()
-            .find(|name| !SHARED.contains(&name.as_str()) && name.as_str() != NAME)
-        {
-            return Err(PlanError::OtherSetting { name: name.clone(), method: NAME });
-        }
+        beside_bridge::refuse_others(asked, NAME)?;
         let value = value_of(asked);
         let wrong = || {
             PlanError::OutOfRange {
@@ -176,8 +153,8 @@ impl Asked {
     }
 
     /// What that is in these data.
-    fn find(&self, data: &SeriesSet) -> Result<Found, MethodError> {
-        let hidden = |request| Found {
+    fn find(&self, data: &SeriesSet) -> Result<KnownRegimes, MethodError> {
+        let hidden = |request| KnownRegimes {
             request,
             names: (1..=6).map(|number| format!("regime {number}")).collect(),
             kind: RegimeKind::Hidden,
@@ -193,7 +170,7 @@ impl Asked {
 }
 
 /// Regimes in terms of the data.
-struct Found {
+struct KnownRegimes {
     request: RegimeRequest,
     names: Vec<String>,
     kind: RegimeKind,
@@ -201,17 +178,12 @@ struct Found {
     column: Option<usize>,
 }
 
-/// A number with its noun.
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
 fn unusable(reason: String) -> MethodError {
     MethodError::Unusable { method: NAME, reason }
 }
 
 /// The values of a column are the regimes, in the order in which they come.
-fn of_column(column: &str, data: &SeriesSet) -> Result<Found, MethodError> {
+fn of_column(column: &str, data: &SeriesSet) -> Result<KnownRegimes, MethodError> {
     let position = data.variables().iter().position(|name| name == column).ok_or_else(|| {
         let names: Vec<String> = data.variables().iter().map(|name| format!("`{name}`")).collect();
         unusable(format!("there is no column `{column}`; there are {}", names.join(", ")))
@@ -239,7 +211,7 @@ fn of_column(column: &str, data: &SeriesSet) -> Result<Found, MethodError> {
             count(values.len(), "value", "values")
         )));
     }
-    Ok(Found {
+    Ok(KnownRegimes {
         request: RegimeRequest::Known { labels, n: values.len() },
         names: values.iter().map(|value| format!("{column} {value}")).collect(),
         kind: RegimeKind::Column,
@@ -251,7 +223,7 @@ fn of_column(column: &str, data: &SeriesSet) -> Result<Found, MethodError> {
 fn of_conditions(
     conditions: &[(String, Vec<String>)],
     data: &SeriesSet,
-) -> Result<Found, MethodError> {
+) -> Result<KnownRegimes, MethodError> {
     let known = |name: &String| data.series().iter().any(|series| series.name() == name);
     for (condition, series) in conditions {
         if let Some(name) = series.iter().find(|name| !known(name)) {
@@ -274,7 +246,7 @@ fn of_conditions(
     };
     let labels =
         data.series().iter().map(|series| Ok(vec![label(series.name())?; series.n_observations()]));
-    Ok(Found {
+    Ok(KnownRegimes {
         request: RegimeRequest::Known {
             labels: labels.collect::<Result<_, MethodError>>()?,
             n: conditions.len(),
@@ -305,7 +277,7 @@ fn trial_words(trial: &driftgraph_core::train::linear::regimes::Trial) -> String
     )
 }
 
-fn learned(fit: &RegimeFit, found: &Found, data: &SeriesSet) -> Learned {
+fn learned(fit: &RegimeFit, found: &KnownRegimes, data: &SeriesSet) -> Learned {
     let record = record(fit, found, data);
     let mut remarks: Vec<String> =
         fit.choice.iter().flat_map(|choice| choice.trials.iter().map(trial_words)).collect();
@@ -341,7 +313,7 @@ fn learned(fit: &RegimeFit, found: &Found, data: &SeriesSet) -> Learned {
             .collect(),
         ..TrainingRecord::default()
     };
-    Learned { training, remarks, ..Learned::edges(edges(fit)) }
+    Learned { training, remarks, tells_changes: true, ..Learned::edges(edges(fit)) }
 }
 
 /// Edges that are in any regime; effects are means over the regimes they are in.
@@ -385,7 +357,7 @@ fn edges(fit: &RegimeFit) -> Vec<LearnedEdge> {
     all
 }
 
-fn record(fit: &RegimeFit, found: &Found, data: &SeriesSet) -> RegimesRecord {
+fn record(fit: &RegimeFit, found: &KnownRegimes, data: &SeriesSet) -> RegimesRecord {
     let names = found.names[..fit.n_regimes].to_vec();
     let name = |series: usize| data.series()[series].name().to_owned();
     let between =

@@ -19,14 +19,13 @@ use driftgraph_core::fitted::edges::{Direction, LearnedEdge};
 use driftgraph_core::train::settings::Setting;
 use driftgraph_core::{SeriesSet, Uninformative};
 use driftgraph_data::record::{Reached, TrainingRecord};
+use serde_json::{Value, json};
 
 use crate::FitPlan;
 use crate::constants::Constants;
 use crate::lagged_edges::{PairLinks, lagged_edges};
 use crate::levels::bytes_of_copies;
-use crate::method::{
-    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
-};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::regular::{COUNTS_ROWS, RegularSeries, regular_series};
 use crate::trained::{kept_state, parameter_bytes};
 use model::Model;
@@ -36,68 +35,31 @@ use trainer::Trainer;
 const NAME: &str = "rhino";
 const WITHOUT: &str = "rhino-noinst";
 
-const TAKES: Takes = Takes {
-    several_series: Handling::Full,
-    irregular_times: COUNTS_ROWS,
-    missing_cells: Handling::Instead(
-        "leaves out windows with a missing cell, or holds the last value (`gaps`)",
-    ),
-    prior_edges: false,
-    experiments: Experiments::Values,
-};
+/// Networks of effects, with edges within a row or without.
+pub(crate) struct Rhino {
+    within: bool,
+}
 
 /// With edges within a row.
-pub(crate) struct Rhino;
+pub(crate) static WITH_EDGES_WITHIN: Rhino = Rhino { within: true };
+/// Without them.
+pub(crate) static WITHOUT_EDGES_WITHIN: Rhino = Rhino { within: false };
 
 impl Method for Rhino {
     fn name(&self) -> &'static str {
-        NAME
+        if self.within { NAME } else { WITHOUT }
     }
 
     fn description(&self) -> &'static str {
-        "Rhino: neural effects of earlier rows and within a row through sampled graphs, with noise that depends on the past"
-    }
-
-    fn settings(&self) -> Vec<Setting> {
-        settings::table()
-    }
-
-    fn presets(&self) -> Vec<Preset> {
-        settings::presets(true)
-    }
-
-    fn takes(&self) -> Takes {
-        TAKES
-    }
-
-    fn is_fast(&self) -> bool {
-        false
-    }
-
-    fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
-        let settings = plan.typed::<RhinoSettings>().ok()?.with_within(true);
-        Some(needed_bytes(&settings, data))
-    }
-
-    fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        learn(task, &task.plan.typed::<RhinoSettings>()?.with_within(true))
-    }
-}
-
-/// Without edges within a row.
-pub(crate) struct RhinoNoInst;
-
-impl Method for RhinoNoInst {
-    fn name(&self) -> &'static str {
-        WITHOUT
-    }
-
-    fn description(&self) -> &'static str {
-        "Rhino without effects within a row: earlier rows alone"
+        if self.within {
+            "Rhino: neural effects of earlier rows and within a row through sampled graphs, with noise that depends on the past"
+        } else {
+            "Rhino without effects within a row: earlier rows alone"
+        }
     }
 
     fn class_name(&self) -> Option<&'static str> {
-        Some("RhinoNoInst")
+        (!self.within).then_some("RhinoNoInst")
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -105,24 +67,36 @@ impl Method for RhinoNoInst {
     }
 
     fn presets(&self) -> Vec<Preset> {
-        settings::presets(false)
+        settings::presets(self.within)
     }
 
     fn takes(&self) -> Takes {
-        TAKES
+        Takes {
+            several_series: Handling::Full,
+            irregular_times: COUNTS_ROWS,
+            missing_cells: Handling::Instead(
+                "leaves out windows with a missing cell, or holds the last value (`gaps`)",
+            ),
+            prior_edges: false,
+            experiments: Handling::AS_VALUES,
+        }
     }
 
     fn is_fast(&self) -> bool {
         false
     }
 
+    fn short_trial(&self) -> Value {
+        json!({"rounds": 1, "steps": 5})
+    }
+
     fn predicted_bytes(&self, plan: &FitPlan, data: &SeriesSet) -> Option<u64> {
-        let settings = plan.typed::<RhinoSettings>().ok()?.with_within(false);
+        let settings = plan.typed::<RhinoSettings>().ok()?.with_within(self.within);
         Some(needed_bytes(&settings, data))
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        learn(task, &task.plan.typed::<RhinoSettings>()?.with_within(false))
+        learn(task, &task.plan.typed::<RhinoSettings>()?.with_within(self.within))
     }
 }
 

@@ -4,12 +4,11 @@ use driftgraph_core::fitted::edges::{Direction, LearnedEdge, mark_mirrored};
 use driftgraph_core::levels::LevelLaw;
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet};
-use faer::Mat;
 
 use crate::FitPlan;
-use crate::levels::{FilledSeries, INTERPOLATES, filled_levels};
-use crate::linear_algebra::standardize_columns;
-use crate::method::{Experiments, Handling, Learned, Method, MethodError, MethodTask, Takes};
+use crate::levels::INTERPOLATES;
+use crate::linear_algebra::{VaryingColumns, varying_columns};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::settings::row;
 use crate::settled::SettledRows;
 
@@ -51,7 +50,7 @@ impl Method for ScoreMatching {
             irregular_times: Handling::Instead("does not look at times at all"),
             missing_cells: INTERPOLATES,
             prior_edges: false,
-            experiments: Experiments::Values,
+            experiments: Handling::AS_VALUES,
         }
     }
 
@@ -99,16 +98,8 @@ fn links(scores: &EdgeScores) -> Vec<LearnedEdge> {
 
 /// Wald statistic of every pair of variables; a variable with itself comes before all others, 0 where one never varies.
 fn score_matching(data: &SeriesSet, degree: u32) -> Result<EdgeScores, MethodError> {
-    let levels = filled_levels(data);
-    let rows: Vec<&[f64]> = levels.iter().flat_map(FilledSeries::rows).collect();
-    if rows.len() < MIN_ROWS {
-        return Err(MethodError::TooFewRows { found: rows.len(), needed: MIN_ROWS });
-    }
+    let VaryingColumns { columns, varying } = varying_columns(data, MIN_ROWS)?;
     let n = data.n_variables();
-    let mut columns = Mat::from_fn(rows.len(), n, |row, column| rows[row][column]);
-    standardize_columns(&mut columns, &vec![1.0 / rows.len() as f64; rows.len()]);
-    let varying: Vec<usize> =
-        (0..n).filter(|&idx| columns.col_as_slice(idx).iter().any(|value| *value != 0.0)).collect();
     if varying.len() > MAX_VARIABLES {
         let reason = format!(
             "it takes up to {MAX_VARIABLES} variables, and there are {}; leave some out, or take `partial-correlation`",
@@ -116,9 +107,9 @@ fn score_matching(data: &SeriesSet, degree: u32) -> Result<EdgeScores, MethodErr
         );
         return Err(MethodError::Unusable { method: NAME, reason });
     }
-    let standard: Vec<f64> = (0..rows.len())
-        .flat_map(|row| varying.iter().map(move |&idx| [row, idx]))
-        .map(|[row, idx]| columns[(row, idx)])
+    let standard: Vec<f64> = (0..columns.nrows())
+        .flat_map(|row| (0..columns.ncols()).map(move |column| [row, column]))
+        .map(|[row, column]| columns[(row, column)])
         .collect();
     let mut scores = vec![0.0; n * n];
     if !varying.is_empty() {

@@ -10,7 +10,7 @@ use driftgraph_core::train::preset::Preset as Published;
 use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::{CheckedSettings, FitSettings, Range, SETTINGS, Setting};
 use driftgraph_data::record::{MethodRequest, TrainingRecord};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::bridge::BROKEN_STEPS;
 use crate::method::{Learned, Method, MethodError, MethodTask, Preset, Takes};
@@ -48,6 +48,10 @@ impl Method for Simulated {
 
     fn is_fast(&self) -> bool {
         false
+    }
+
+    fn short_trial(&self) -> Value {
+        json!({"steps": 3, "hidden_size": 8})
     }
 
     fn resolve(&self, asked: &MethodRequest) -> Result<Map<String, Value>, PlanError> {

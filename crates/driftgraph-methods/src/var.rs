@@ -5,7 +5,7 @@ use faer::Mat;
 
 use crate::FitPlan;
 use crate::levels::{INTERPOLATES, bytes_of_copies, filled_levels, steps};
-use crate::method::{Experiments, Handling, Learned, Method, MethodError, MethodTask, Takes};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::regression::{MIN_STEPS, Regression};
 
 /// Selects the shortest of all equally good solutions where there are more variables than steps,
@@ -30,7 +30,7 @@ impl Method for Var {
             irregular_times: Handling::Instead("takes neighbouring rows as equally spaced"),
             missing_cells: INTERPOLATES,
             prior_edges: false,
-            experiments: Experiments::Values,
+            experiments: Handling::AS_VALUES,
         }
     }
 

@@ -21,9 +21,7 @@ use serde_json::json;
 use crate::FitPlan;
 use crate::lagged_edges::{PairLinks, WithinEffect, lagged_edges};
 use crate::levels::bytes_of_copies;
-use crate::method::{
-    Experiments, Handling, Learned, Method, MethodError, MethodTask, Preset, Takes,
-};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::regular::{COUNTS_ROWS, Gaps, RegularSeries, regular_series};
 use crate::settings::row;
 use adaptive_lasso::{AdaptiveLasso, Columns};
@@ -80,7 +78,7 @@ impl Method for VarLingam {
                 "leaves out the rows that need a missing cell, or holds the last value (`gaps`)",
             ),
             prior_edges: false,
-            experiments: Experiments::Values,
+            experiments: Handling::AS_VALUES,
         }
     }
 

@@ -52,7 +52,7 @@ impl SeriesData {
 /// What was done to a system, as Python says it.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct ExperimentRequest {
     inputs: Vec<String>,
     input_hold: InputHold,
     interventions: Option<PathBuf>,
@@ -93,7 +93,7 @@ impl SeriesData {
 
     /// The same data with what was done to them: `asked` is JSON with `inputs`, `input_hold` and `interventions`, a file.
     fn with_experiment(&self, asked: &str) -> PyResult<Self> {
-        let asked: Asked = serde_json::from_str(asked)
+        let asked: ExperimentRequest = serde_json::from_str(asked)
             .map_err(|error| Class::Question.with(&format!("inputs or interventions: {error}")))?;
         let options = ReadOptions {
             inputs: asked.inputs,

@@ -5,7 +5,7 @@ use driftgraph_report::drifting_picture;
 use driftgraph_view::drifting_view;
 
 use crate::error::JobError;
-use crate::regimes::{Words, text};
+use crate::regimes::{Labels, text};
 
 /// Courses, their picture, and which edges move.
 pub(crate) const ALL: [&str; 3] = ["drifting.csv", "drifting.svg", "drifting_edges.csv"];
@@ -13,13 +13,13 @@ pub(crate) const ALL: [&str; 3] = ["drifting.csv", "drifting.svg", "drifting_edg
 /// The files by their names.
 pub(crate) fn drifting_files(
     record: &DriftingRecord,
-    words: &Words<'_>,
+    labels: &Labels<'_>,
 ) -> Result<Vec<(&'static str, String)>, JobError> {
     let view = drifting_view(record);
-    let picture = drifting_picture(&view, words.variables, words.time_label, words.calendar)?;
+    let picture = drifting_picture(&view, labels.variables, labels.time_label, labels.calendar)?;
     let mut files = vec![
-        (ALL[0], text(&record.course_table(words.variables))),
-        (ALL[2], text(&record.edge_table(words.variables))),
+        (ALL[0], text(&record.course_table(labels.variables))),
+        (ALL[2], text(&record.edge_table(labels.variables))),
     ];
     files.extend(picture.map(|picture| (ALL[1], picture)));
     Ok(files)

@@ -39,12 +39,16 @@ pub enum JobError {
     FinishedAlready {
         /// The folder.
         folder: PathBuf,
+        /// Whether its method can be given more steps.
+        takes_more: bool,
     },
-    /// More steps for a method that takes none.
-    #[error("`{method}` does not learn in steps, and cannot be given more of them")]
-    NoSteps {
+    /// More steps for a method that cannot go on from its end.
+    #[error("a fit of `{method}` cannot be given more steps")]
+    NoMoreSteps {
         /// The method.
         method: &'static str,
+        /// Whether it has a setting of that name.
+        has_steps: bool,
     },
     /// Settings other than those of the fit.
     #[error(
@@ -57,6 +61,8 @@ pub enum JobError {
         folder: PathBuf,
         /// One line per setting.
         differences: Vec<String>,
+        /// Whether its method can be given more steps.
+        takes_more: bool,
     },
     /// A file of the run folder that cannot be understood.
     #[error("`{}` is damaged: {reason}", file.display())]
@@ -127,13 +133,16 @@ impl JobError {
             Self::StoppedBeforeModel { folder } => {
                 format!("go on with `driftgraph fit --resume {}`", folder.display())
             }
-            Self::FinishedAlready { .. } => {
+            Self::FinishedAlready { takes_more: true, .. } => {
                 "ask for more steps with `--extend-steps N`, or start anew with `fit DATA`".to_owned()
             }
-            Self::OtherSettings { .. } => {
-                "leave the settings away to go on, add steps with `--extend-steps N`, or fit anew \
-                 into another folder"
-                    .to_owned()
+            Self::FinishedAlready { .. } => "start anew with `fit DATA`".to_owned(),
+            Self::NoMoreSteps { has_steps: true, .. } => {
+                "fit anew with a larger `--steps`".to_owned()
+            }
+            Self::OtherSettings { takes_more, .. } => {
+                let more = if *takes_more { ", add steps with `--extend-steps N`," } else { "" };
+                format!("leave the settings away to go on{more} or fit anew into another folder")
             }
             Self::Damaged { .. } => {
                 "remove the file to repeat that part of the fit, or fit anew with `--force`".to_owned()

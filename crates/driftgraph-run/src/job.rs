@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use driftgraph_core::fitted::edges::LearnedEdge;
 use driftgraph_core::fitted::score::SelfEdges;
-use driftgraph_core::train::progress::Progress;
+use driftgraph_core::train::progress::{Progress, Silent};
 use driftgraph_core::{CoreError, SignatureGraph};
 use driftgraph_data::record::{
     Ending, JOB_VERSION, JobRecord, MethodRequest, RunRecord, TruthRecord,
@@ -185,13 +185,18 @@ pub fn resume(resume: &Resume, progress: &dyn Progress) -> Result<FinishedRun, J
     if resume.extend_steps > 0 {
         let follower = Follower::new(&work);
         let last = plan.method().last_step(&plan, &follower);
-        let last = last.ok_or_else(|| JobError::NoSteps { method: plan.method().name() })?;
+        let last = last.ok_or_else(|| {
+            let method = plan.method();
+            let has_steps = method.settings().iter().any(|setting| setting.name == "steps");
+            JobError::NoMoreSteps { method: method.name(), has_steps }
+        })?;
         let steps = last.saturating_add(resume.extend_steps);
         plan = plan.with([("steps".to_owned(), steps.into())])?;
         job.asked = plan.asked().clone();
         work.folder.write_job(&job)?;
     } else if work.folder.is_finished(&job.asked) {
-        return Err(JobError::FinishedAlready { folder: resume.folder.clone() });
+        let (folder, takes_more) = (resume.folder.clone(), takes_more(&plan));
+        return Err(JobError::FinishedAlready { folder, takes_more });
     }
     work.run(&plan)
 }
@@ -346,6 +351,12 @@ impl Resume {
         if differences.is_empty() {
             return Ok(plan);
         }
-        Err(JobError::OtherSettings { folder: self.folder.clone(), differences })
+        let (folder, takes_more) = (self.folder.clone(), takes_more(&plan));
+        Err(JobError::OtherSettings { folder, differences, takes_more })
     }
+}
+
+/// Whether a fit that came to its end can be given more steps.
+fn takes_more(plan: &FitPlan) -> bool {
+    plan.method().last_step(plan, &Silent).is_some()
 }

@@ -21,7 +21,7 @@ const ALL: [&str; 5] = [TIMES[0], TIMES[1], EDGES, DIFFERENCES[0], DIFFERENCES[1
 
 /// What times and variables are called.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Words<'a> {
+pub(crate) struct Labels<'a> {
     pub(crate) variables: &'a [String],
     pub(crate) time_label: &'a str,
     pub(crate) calendar: Option<Calendar>,
@@ -30,19 +30,19 @@ pub(crate) struct Words<'a> {
 /// The files by their names.
 pub(crate) fn regime_files(
     record: &RegimesRecord,
-    words: &Words<'_>,
+    labels: &Labels<'_>,
 ) -> Result<Vec<(&'static str, String)>, JobError> {
     let view = regimes_view(record);
     let mut files = vec![
-        (EDGES, text(&record.edge_table(words.variables))),
-        (DIFFERENCES[0], text(&record.difference_table(words.variables))),
+        (EDGES, text(&record.edge_table(labels.variables))),
+        (DIFFERENCES[0], text(&record.difference_table(labels.variables))),
     ];
     if record.kind != RegimeKind::Conditions {
         files.push((TIMES[0], text(&record.time_table())));
     }
     let pictures = [
-        (TIMES[1], regimes_picture(&view, words.time_label, words.calendar)?),
-        (DIFFERENCES[1], differences_picture(&view, words.variables)?),
+        (TIMES[1], regimes_picture(&view, labels.time_label, labels.calendar)?),
+        (DIFFERENCES[1], differences_picture(&view, labels.variables)?),
     ];
     files.extend(pictures.into_iter().filter_map(|(name, picture)| Some((name, picture?))));
     Ok(files)

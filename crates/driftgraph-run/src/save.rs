@@ -18,7 +18,7 @@ use crate::drifting::drifting_files;
 use crate::error::JobError;
 use crate::job::{FinishedRun, Work};
 use crate::pictures::edge_pictures;
-use crate::regimes::{Words, forget_regime_files, regime_files};
+use crate::regimes::{Labels, forget_regime_files, regime_files};
 
 impl Work<'_> {
     /// Writes everything into the run folder, the report last.
@@ -132,13 +132,13 @@ fn over_time(
     let time_label = record.data.time.label();
     let seconds = record.data.time.seconds();
     let calendar = seconds.map(|(origin, unit)| Calendar { origin, unit });
-    let words = Words { variables: names, time_label: &time_label, calendar };
+    let labels = Labels { variables: names, time_label: &time_label, calendar };
     let mut files = Vec::new();
     if let Some(regimes) = &record.training.regimes {
-        files.extend(regime_files(regimes, &words)?);
+        files.extend(regime_files(regimes, &labels)?);
     }
     if let Some(drifting) = &record.training.drifting {
-        files.extend(drifting_files(drifting, &words)?);
+        files.extend(drifting_files(drifting, &labels)?);
     }
     Ok(files)
 }

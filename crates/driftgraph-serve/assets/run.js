@@ -86,7 +86,7 @@
   field("remains").textContent = entry.remains ?? "";
   if (entry.standing === "running") follow();
   field("resume").hidden = !["stopped", "failed"].includes(entry.standing);
-  if (entry.has_model && entry.standing !== "running") {
+  if (entry.has_result && entry.standing !== "running") {
     field("files").hidden = false;
     const files = ["report.html", "edges.csv", "graph.graphml", "graph.svg", "edges.svg", "run.json", "log.jsonl"];
     // Methods that only rank edges have no model.

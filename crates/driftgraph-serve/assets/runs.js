@@ -79,7 +79,7 @@
     shown = text;
     field("no-runs").hidden = runs.length > 0;
     field("run-list").replaceChildren(...runs.map(entry));
-    const models = runs.filter((run) => run.has_model);
+    const models = runs.filter((run) => run.has_result);
     field("compare-form").hidden = models.length < 2;
     for (const [id, place] of [["compare-a", 1], ["compare-b", 0]]) {
       const chosen = field(id).value;

@@ -312,7 +312,7 @@ async fn home() -> Html<String> {
 async fn run_page(State(app): State<App>, Path(name): Path<String>) -> Answer<Html<String>> {
     let mut entry = app.library.entry(&name)?;
     let mut shown_run = None;
-    if entry.has_model && app.library.live(&name).is_none() {
+    if entry.has_result && app.library.live(&name).is_none() {
         match shown(&app, name).await {
             Ok(found) => shown_run = Some(found),
             // The page of a run whose report cannot be made says so, and all else still works.

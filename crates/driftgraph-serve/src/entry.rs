@@ -25,7 +25,7 @@ pub(crate) struct RunEntry {
     pub(crate) name: String,
     pub(crate) standing: Standing,
     /// Whether there is a result to look at.
-    pub(crate) has_model: bool,
+    pub(crate) has_result: bool,
     /// Why it failed.
     pub(crate) problem: Option<String>,
     pub(crate) variables: Vec<String>,

@@ -103,11 +103,11 @@ impl Library {
             _ if problem.is_some() => Standing::Failed,
             _ => Standing::Stopped,
         };
-        let has_model = folder.run_file().is_file();
+        let has_result = folder.run_file().is_file();
         Ok(RunEntry {
             name: name.to_owned(),
             standing,
-            has_model,
+            has_result,
             problem,
             variables: variables(&folder).unwrap_or_default(),
             facts: RunFacts::of(&folder, standing),

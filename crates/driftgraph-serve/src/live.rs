@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use driftgraph_core::train::progress::{Part, Progress as FollowsFit, Step};
+use driftgraph_core::train::progress::{Part, Progress, Step};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
@@ -20,7 +20,7 @@ pub(crate) const ENDED: &str = "{\"ended\":true}";
 
 /// The last thing a fit has said.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Progress {
+pub(crate) struct LastStep {
     /// What is being done, in words.
     pub(crate) doing: String,
     /// Step of this part, and where it may end.
@@ -48,7 +48,7 @@ pub(crate) struct LiveFit {
 
 #[derive(Debug, Default)]
 struct State {
-    progress: Progress,
+    last: LastStep,
     /// Steps and ELBO, or loss, of every part whose curve is shown, by its name.
     curves: BTreeMap<String, Vec<(u64, f64)>>,
     told: Option<Instant>,
@@ -78,7 +78,7 @@ impl LiveFit {
     pub(crate) fn so_far(&self) -> String {
         let state = self.lock();
         serde_json::json!({
-            "progress": state.progress, "curves": state.curves, "notes": state.notes,
+            "progress": state.last, "curves": state.curves, "notes": state.notes,
         })
         .to_string()
     }
@@ -94,7 +94,7 @@ impl LiveFit {
     }
 }
 
-impl FollowsFit for LiveFit {
+impl Progress for LiveFit {
     fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
         let mut state = self.lock();
         if state.told.is_none_or(|told| told.elapsed() >= PAUSE) {
@@ -104,7 +104,7 @@ impl FollowsFit for LiveFit {
                 Some(loss) => ("loss", loss),
                 None => ("ELBO", step.terms.elbo()),
             };
-            state.progress = Progress {
+            state.last = LastStep {
                 doing,
                 step: step.number + 1,
                 end: step.end,
@@ -133,7 +133,7 @@ impl FollowsFit for LiveFit {
                 }
             }
             let message = serde_json::json!({
-                "progress": state.progress, "curve": curve, "point": point,
+                "progress": state.last, "curve": curve, "point": point,
             });
             let _ = self.sender.send(message.to_string());
         }

@@ -16,10 +16,11 @@ pub(super) const PLACE: &str = "<!-- methods -->";
 const FOR_TESTS: &str = "toy";
 
 /// What a method says of data, by its name in the registry and in words.
-const DATA: [(&str, &str); 4] = [
+const DATA: [(&str, &str); 5] = [
     ("several_series", "several series"),
     ("irregular_times", "unevenly spaced times"),
     ("missing_cells", "missing cells"),
+    ("experiments", "inputs and interventions"),
     ("prior_edges", "known edges (`--forbid`, `--require`, `--prior`)"),
 ];
 

@@ -31,11 +31,12 @@ pub(crate) fn run(args: &MethodsArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Kinds of data and how they are taken.
-fn kinds(takes: Takes) -> [(&'static str, &'static str, Handling); 3] {
+fn kinds(takes: Takes) -> [(&'static str, &'static str, Handling); 4] {
     [
         ("several_series", "several series", takes.several_series),
         ("irregular_times", "unevenly spaced times", takes.irregular_times),
         ("missing_cells", "missing cells", takes.missing_cells),
+        ("experiments", "inputs and interventions", takes.experiments),
     ]
 }
 

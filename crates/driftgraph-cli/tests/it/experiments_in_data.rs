@@ -48,7 +48,7 @@ fn inputs_and_what_was_set_are_kept_by_the_run_and_by_its_answers() {
         ),
         "{told}"
     );
-    assert!(told.contains("interventions: 1 window in which a variable was set"), "{told}");
+    assert!(told.contains("interventions: a variable was set in 1 window"), "{told}");
     let edges = sandbox.read("run/edges.csv");
     let into = |pair: &str| {
         let line = edges.lines().find(|line| line.starts_with(pair)).unwrap();
@@ -281,4 +281,14 @@ fn effects_that_move_have_tables_a_picture_and_a_section() {
     // Without them the folder keeps nothing of them.
     sandbox.stdout("fit data.csv --select none --steps 30 --out run --force");
     assert!(!sandbox.path("run/drifting.csv").exists());
+}
+
+#[test]
+fn what_is_told_of_the_table_holds_for_methods_that_know_nothing_of_it() {
+    let sandbox = sandbox();
+    let told = sandbox
+        .run("fit pots.csv --ignore light --method ridge --interventions done.csv --out ridge");
+    assert!(told.contains("`ridge` does not know of them"), "{told}");
+    let of_methods = "a variable was set in 1 window: methods that know of them learn nothing there of what drives it";
+    assert!(told.contains(of_methods), "{told}");
 }

@@ -63,6 +63,18 @@ fn a_method_of_one_file_and_one_line_reaches_every_command() {
 }
 
 #[test]
+fn what_methods_make_of_inputs_and_interventions_is_listed() {
+    let sandbox = Sandbox::new();
+    let known = "inputs and interventions: taken as they are";
+    assert!(sandbox.stdout("methods bridge").contains(known));
+    let values = "takes inputs as variables like others, and does not know of interventions";
+    assert!(sandbox.stdout("methods ridge").contains(values));
+    let takes = |method: &str| sandbox.json(&format!("methods {method} --json"))["takes"].clone();
+    assert_eq!(takes("drifting")["experiments"], true);
+    assert_eq!(takes("var")["experiments"]["instead"], values);
+}
+
+#[test]
 fn compare_puts_methods_beside_each_other_and_goes_on_where_it_was() {
     let sandbox = system();
     let line =

@@ -207,3 +207,22 @@ fn a_folder_without_a_fit_cannot_be_resumed() {
         "{text}"
     );
 }
+
+#[test]
+fn what_cannot_be_given_more_steps_is_told_so_and_no_hint_says_otherwise() {
+    let sandbox = small_system();
+    for (method, settings, has_steps) in
+        [("ridge", "", false), ("ngm", "--steps 5 --adaptive=false", true)]
+    {
+        sandbox.stdout(&format!("fit data.csv --method {method} {settings} --out {method}"));
+        let ended = sandbox.run(&format!("fit --resume {method}"));
+        assert!(ended.contains("is finished already"), "{ended}");
+        assert!(!ended.contains("--extend-steps"), "{ended}");
+        let refused = sandbox.run(&format!("fit --resume {method} --extend-steps 3"));
+        let words = format!("a fit of `{method}` cannot be given more steps");
+        assert!(refused.contains("exit 2") && refused.contains(&words), "{refused}");
+        assert_eq!(refused.contains("fit anew with a larger `--steps`"), has_steps, "{refused}");
+    }
+    sandbox.stdout("fit data.csv --out run --select none --steps 20");
+    assert!(sandbox.run("fit --resume run").contains("--extend-steps"));
+}

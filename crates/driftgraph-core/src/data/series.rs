@@ -298,6 +298,11 @@ impl SeriesSet {
         })
     }
 
+    /// Whether anything was done to the system: inputs, or interventions.
+    pub fn has_experiment(&self) -> bool {
+        !self.inputs.is_empty() || self.has_interventions()
+    }
+
     /// The same values as if nobody had done anything: for methods that know of no experiment.
     #[must_use]
     pub fn without_experiment(&self) -> Self {

@@ -18,7 +18,7 @@ const BLOCK_PATHS: usize = 128;
 const NOISE_STEPS: usize = 16;
 
 /// Is told the share of the work that is done, from any thread.
-pub type Progress<'a> = dyn Fn(f64) + Sync + 'a;
+pub type ShareDone<'a> = dyn Fn(f64) + Sync + 'a;
 
 /// Where paths start, in the user's units.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ pub(super) struct Engine<'a> {
     /// Added to the number of a path where random numbers are addressed.
     pub(super) first_stream: u64,
     pub(super) interventions: Option<&'a Interventions>,
-    pub(super) progress: &'a Progress<'a>,
+    pub(super) progress: &'a ShareDone<'a>,
 }
 
 impl Engine<'_> {

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::accuracy::{MethodAccuracy, Tally};
 use super::bands::Bands;
 use super::dynamics::{Dynamics, GraphChoice};
-use super::engine::{Engine, Progress};
+use super::engine::{Engine, ShareDone};
 use super::error::FittedError;
 use super::hidden::HiddenPaths;
 use super::intervention::Interventions;
@@ -110,7 +110,7 @@ impl FittedModel {
         &self,
         settings: &ForecastSettings,
         data: Option<&SeriesSet>,
-        progress: &Progress<'_>,
+        progress: &ShareDone<'_>,
     ) -> Result<Vec<SeriesForecast>, FittedError> {
         check_paths(settings.n_paths)?;
         check_graph(settings.graph)?;
@@ -136,7 +136,7 @@ impl FittedModel {
         settings: &ForecastSettings,
         data: Option<&SeriesSet>,
         times: &(dyn Fn(&str, f64) -> Vec<f64> + Sync),
-        progress: &Progress<'_>,
+        progress: &ShareDone<'_>,
     ) -> Result<Vec<SeriesForecast>, FittedError> {
         let hidden = HiddenPaths::new(self, data, settings.n_paths, settings.seed)?;
         let names = hidden.names();
@@ -234,7 +234,7 @@ impl FittedModel {
         data: &SeriesSet,
         share: f64,
         settings: &ForecastSettings,
-        progress: &Progress<'_>,
+        progress: &ShareDone<'_>,
     ) -> Result<ForecastTest, FittedError> {
         if !(share > 0.0 && share < 1.0) {
             let (setting, condition) = ("holdout", "above 0 % and below 100 %");

@@ -3,7 +3,7 @@
 use super::accuracy::{MethodAccuracy, Tally};
 use super::bands::{Bands, LEVELS};
 use super::dynamics::Dynamics;
-use super::engine::Progress;
+use super::engine::ShareDone;
 use super::error::FittedError;
 use super::forecast::fill_measurement_noise;
 use super::hidden::HiddenPaths;
@@ -112,7 +112,7 @@ impl FittedModel {
         data: &SeriesSet,
         share: f64,
         settings: &ImputeSettings,
-        progress: &Progress<'_>,
+        progress: &ShareDone<'_>,
     ) -> Result<ImputeTest, FittedError> {
         if !(share > 0.0 && share < 1.0) {
             let (setting, condition) = ("holdout_cells", "above 0 % and below 100 %");

@@ -1,7 +1,7 @@
 //! What happens under interventions, against the same paths left alone.
 
 use super::bands::Bands;
-use super::engine::Progress;
+use super::engine::ShareDone;
 use super::error::FittedError;
 use super::intervention::Interventions;
 use super::model::FittedModel;
@@ -56,7 +56,7 @@ impl FittedModel {
         interventions: &Interventions,
         settings: &SimulateSettings,
         data: Option<&SeriesSet>,
-        progress: &Progress<'_>,
+        progress: &ShareDone<'_>,
     ) -> Result<InterventionEffect, FittedError> {
         if let Some(variable) =
             interventions.changed_dynamics().filter(|_| self.transform().is_some())

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::engine::Progress;
+use super::engine::ShareDone;
 use super::error::FittedError;
 use super::model::{FittedModel, ModelPart};
 use crate::SeriesSet;
@@ -14,7 +14,7 @@ use crate::train::select::{Task, fit_ensemble};
 
 impl FittedModel {
     /// Fits `data` with the settings, seeds and knowledge of this model.
-    pub fn refit(&self, data: &SeriesSet, progress: &Progress<'_>) -> Result<Self, FittedError> {
+    pub fn refit(&self, data: &SeriesSet, progress: &ShareDone<'_>) -> Result<Self, FittedError> {
         self.check_data(data)?;
         // Seasons and lines are those of these data alone, or the future would be known from the rest.
         let transform = self.transform().map(|known| known.preparation().fit(data)).transpose()?;
@@ -39,7 +39,7 @@ impl FittedModel {
             ModelPart::Polynomial(part) => {
                 let (knowledge, settings) = (&part.knowledge, &part.settings);
                 let task = PolynomialTask { data, knowledge, settings };
-                let fit = fit_polynomial(task, &|| true)?;
+                let fit = fit_polynomial(task, &follow)?;
                 (Self::from_polynomial(fit, *settings, knowledge, data)?, None)
             }
             ModelPart::Simulated(part) => {

@@ -2,7 +2,7 @@
 
 use super::bands::Bands;
 use super::dynamics::{Dynamics, GraphChoice};
-use super::engine::{Engine, Progress, StartLaw};
+use super::engine::{Engine, ShareDone, StartLaw};
 use super::error::FittedError;
 use super::hidden::HiddenPaths;
 use super::intervention::Interventions;
@@ -138,7 +138,7 @@ impl FittedModel {
         &self,
         settings: &SimulateSettings,
         data: Option<&SeriesSet>,
-        progress: &Progress<'_>,
+        progress: &ShareDone<'_>,
     ) -> Result<SimulatedPaths, FittedError> {
         self.simulate_with(settings, data, None, progress)
     }
@@ -149,7 +149,7 @@ impl FittedModel {
         settings: &SimulateSettings,
         data: Option<&SeriesSet>,
         interventions: Option<(&Interventions, bool)>,
-        progress: &Progress<'_>,
+        progress: &ShareDone<'_>,
     ) -> Result<SimulatedPaths, FittedError> {
         settings.check()?;
         let start = self.start_law(settings, data)?;

@@ -25,6 +25,8 @@ mod sampled;
 pub mod sampled_graphs;
 pub mod structure;
 mod summary;
+#[cfg(test)]
+mod toy_part;
 pub mod transition;
 
 use crate::numeric::real::{exp, ln};

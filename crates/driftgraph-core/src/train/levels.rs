@@ -1,11 +1,12 @@
 //! Effects within a row and of the row before, learned together from levels: probabilities from chains.
 
+mod follower;
 mod process;
 
-use std::ops::ControlFlow;
-
 use rayon::prelude::*;
+use serde::Serialize;
 
+use super::progress::{Part, Progress, StopAlone};
 use crate::graph::density::GraphDensity;
 use crate::graph::prior::EdgePrior;
 use crate::numeric::real::{Real, ln};
@@ -22,6 +23,7 @@ use crate::posterior::linear::grid::LinearGrid;
 use crate::posterior::linear::pools::{BetaLaw, EdgePools};
 use crate::{CoreError, SeriesSet, Standardizer};
 
+pub use follower::LevelFollower;
 pub(crate) use process::LevelUnits;
 
 /// Chains whose evidence counts in full, which rank with the others.
@@ -139,14 +141,13 @@ pub fn fit_levels(
     data: &SeriesSet,
     knowledge: &EdgePrior,
     settings: LevelSettings,
-    goes_on: &(dyn Fn() -> bool + Sync),
+    progress: &dyn Progress,
 ) -> Result<Option<LevelFit>, CoreError> {
     let task = LevelTask::new(data, knowledge, settings)?;
     let mut run = LevelRun::default();
-    let follow = |_: &LevelRun| {
-        if goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    let end = task.sweep(&mut run, LevelExtent::Edges, &follow);
+    let progress = &StopAlone(progress);
+    let follower = LevelFollower { part: Part::WHOLE, progress, key: &settings };
+    let end = task.sweep(&mut run, LevelExtent::Edges, &follower);
     Ok(if end == LevelEnd::Done { task.found(&run) } else { None })
 }
 
@@ -191,24 +192,9 @@ impl LevelTask {
         Self { most_steps, ..self }
     }
 
-    /// How long the chains are.
-    pub fn settings(&self) -> LevelSettings {
-        self.settings
-    }
-
-    /// Steps after which the chains are cut off.
-    pub fn most_steps(&self) -> u64 {
-        self.most_steps
-    }
-
-    /// Number of the user's variables.
-    pub fn n_variables(&self) -> usize {
-        self.n_user
-    }
-
     /// Log-odds of any effect of one variable on another, of the row before or within a row, as far as the chains have
     /// come: `[source, target]` in the user's order.
-    pub fn odds_so_far(&self, run: &LevelRun) -> Vec<f64> {
+    fn odds_so_far(&self, run: &LevelRun) -> Vec<f64> {
         let (d, n) = (self.order.len(), self.n_user);
         let states = run.plain.iter().chain(&run.careful).map(LevelState::totals);
         let totals: Vec<&LevelTotals> = states.filter(|totals| totals.n > 0.0).collect();
@@ -239,11 +225,11 @@ impl LevelTask {
     }
 
     /// Sweeps from the start or from where a run was left, and tells a follower after each.
-    pub fn sweep(
+    pub fn sweep<Key: Serialize + Sync>(
         &self,
         run: &mut LevelRun,
         extent: LevelExtent,
-        follow: &dyn Fn(&LevelRun) -> ControlFlow<()>,
+        follower: &LevelFollower<'_, Key>,
     ) -> LevelEnd {
         let n_plain = if extent == LevelExtent::Process { 1 } else { N_PLAIN };
         let chains = (0..n_plain).map(|number| self.chain(number, 1.0)).collect();
@@ -254,7 +240,7 @@ impl LevelTask {
             }
             run.plain = plain.iter().map(LevelChain::state).collect();
             self.keep_draws(run, &plain);
-            if follow(run).is_break() {
+            if follower.hears(self, run, extent).is_break() {
                 return LevelEnd::Stopped;
             }
         }
@@ -269,7 +255,7 @@ impl LevelTask {
                 return LevelEnd::Broken;
             }
             run.careful = careful.iter().map(LevelChain::state).collect();
-            if follow(run).is_break() {
+            if follower.hears(self, run, extent).is_break() {
                 return LevelEnd::Stopped;
             }
         }

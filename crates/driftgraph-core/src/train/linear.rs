@@ -275,11 +275,7 @@ impl LinearTask {
 
     /// What may be believed of the edges of a linear process, `[source, target]`, from chains whose evidence counts as
     /// far as the process is adequate; `None` if it cannot be computed, or is to stop.
-    pub fn careful_probabilities(
-        &self,
-        follower: &Follower<'_>,
-        is_interrupted: &dyn Fn() -> bool,
-    ) -> Option<Vec<f64>> {
+    pub fn careful_probabilities(&self, follower: &Follower<'_>) -> Option<Vec<f64>> {
         let (fit, end) = self.fit(Extent::Ascent, None, follower)?;
         if end == LinearEnd::Stopped || fit.state.broken {
             return None;
@@ -289,7 +285,7 @@ impl LinearTask {
         state.evidence_share = evidence_share(&adequacy);
         while !chains[0].is_done() {
             let fine = chains.par_iter_mut().map(Chain::sweep).collect::<Vec<_>>();
-            if fine.iter().any(Option::is_none) || is_interrupted() {
+            if fine.iter().any(Option::is_none) || follower.progress.is_interrupted() {
                 return None;
             }
         }

@@ -5,6 +5,7 @@ mod choice;
 mod paths;
 mod terms;
 
+use super::progress::Progress;
 use crate::data::uninformative::Uninformative;
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::numeric::real::Real;
@@ -202,7 +203,7 @@ pub fn predicted_work(settings: &PolynomialSettings, n_variables: usize, n_rows:
 /// Finds a polynomial drift; the same bits on any number of threads.
 pub fn fit_polynomial(
     task: PolynomialTask<'_>,
-    goes_on: &(dyn Fn() -> bool + Sync),
+    progress: &dyn Progress,
 ) -> Result<PolynomialFit, PolynomialError> {
     let PolynomialTask { data, knowledge, settings } = task;
     let varying: Vec<usize> =
@@ -244,7 +245,7 @@ pub fn fit_polynomial(
         libraries.push(Library::bent(terms::waves(&own), &is_source));
     }
     let Choice { library, mut belief, over_linear, tried } =
-        Choice::new(&gaps, libraries, goes_on)?;
+        Choice::new(&gaps, libraries, progress)?;
     let measurement = vec![paths::AS_MEASURED; n];
     let paths = paths::hidden_paths(&standard, &gaps, &library, &belief, &measurement);
     let adequacy = adequacy::adequacy(&standard, &gaps, &library, &belief);

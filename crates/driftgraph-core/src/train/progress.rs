@@ -238,6 +238,20 @@ impl Progress for Silent {
     }
 }
 
+/// Follows a computation that is no part of the fit, and passes on nothing but the wish to stop.
+#[derive(Clone, Copy)]
+pub(crate) struct StopAlone<'a>(pub(crate) &'a dyn Progress);
+
+impl Progress for StopAlone<'_> {
+    fn step(&self, _: &Step<'_>) -> ControlFlow<()> {
+        if self.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
+    }
+}
+
 /// A closure over steps follows, too.
 impl<F: Fn(&Step<'_>) -> ControlFlow<()> + Sync> Progress for F {
     fn step(&self, step: &Step<'_>) -> ControlFlow<()> {

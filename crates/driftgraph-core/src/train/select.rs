@@ -9,29 +9,30 @@ mod equations;
 mod folds;
 mod held_out;
 mod levels;
+mod race;
 mod stability;
 mod training;
 
 use rayon::prelude::*;
 
 pub use ensemble::EnsembleFit;
-pub use equations::{EQUATIONS, bytes_of_equations, found_equations};
+pub use equations::{EQUATIONS, found_equations};
 pub use folds::{Folds, HeldOutUnit};
 pub use stability::{Stability, bootstrap_sample, stability};
 
 use super::bridge::{BridgeError, BridgeFit, BridgeSettings, NoiseScale, Shares, state_key};
 use super::linear::{Extent, Follower};
 use super::polynomial::PolynomialSettings;
-use super::progress::{Part, Progress};
+use super::progress::{Part, Progress, StopAlone};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::default_step_size;
 use crate::posterior::bridge::structure::DriftParts;
-use candidates::Plan;
-use equations::Equations;
-use held_out::{evaluate, name_of, prediction_name};
-use training::{train, until_interrupted};
+use candidates::Seen;
+use held_out::{name_of, prediction_name};
+use race::Race;
+use training::train;
 
 /// How candidates are chosen.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -102,9 +103,9 @@ pub struct CandidateReport {
 
 impl CandidateReport {
     /// A candidate that was not compared with any.
-    pub(super) fn plain(name: &str, settings: &BridgeSettings) -> Self {
+    pub(super) fn plain(settings: &BridgeSettings) -> Self {
         Self {
-            name: name.to_owned(),
+            name: name_of(settings),
             settings: settings.clone(),
             log_likelihoods: Vec::new(),
             gain: None,
@@ -116,14 +117,9 @@ impl CandidateReport {
         }
     }
 
-    /// Adds what the same candidate predicted of other units.
-    fn add(&mut self, more: Self) {
-        for (own, more) in self.log_likelihoods.iter_mut().zip(more.log_likelihoods) {
-            *own = own.or(more);
-        }
-        self.not_asked.retain(|unit| more.not_asked.contains(unit));
-        self.converged &= more.converged;
-        self.stopped |= more.stopped;
+    /// Whether it has predicted anything.
+    fn is_compared(&self) -> bool {
+        !self.log_likelihoods.is_empty()
     }
 }
 
@@ -211,9 +207,8 @@ fn careful_beliefs(
     let linear = linear_only(settings);
     let key = state_key(&linear);
     let task = linear.check()?.linear_task(data, knowledge)?;
-    let listen = until_interrupted(progress);
-    let follower = Follower { part: Part::WHOLE, progress: &listen, key };
-    Ok(task.careful_probabilities(&follower, &|| progress.is_interrupted()))
+    let follower = Follower { part: Part::WHOLE, progress: &StopAlone(progress), key };
+    Ok(task.careful_probabilities(&follower))
 }
 
 /// Compares the candidates on held-out series, or blocks of time where there are few series.
@@ -225,51 +220,14 @@ pub fn select(
     progress: &dyn Progress,
 ) -> Result<Selection, BridgeError> {
     let base = settled(task.data, &settings.base)?;
+    let plain = CandidateReport::plain(&base);
     let Some(folds) = Folds::new(task.data, settings.n_folds, base.seed)? else {
-        let candidates = vec![CandidateReport::plain(&name_of(&base), &base)];
+        let candidates = vec![plain];
         return Ok(Selection { candidates, chosen: 0, unit: None, skipped: Vec::new() });
     };
     let left = left_by_linear(task, &base, progress)?;
-    let equations = Equations::tried(task, settings, &base, left, progress);
-    let mut plan = Plan::new(settings, &base, left, equations.are_adequate());
-    plan.take_levels(task.data, settings, &base, left);
-    if task.data.has_interventions() {
-        plan.refuse_effects_within_steps();
-    }
-    let (costly, cheap): (Vec<_>, Vec<_>) =
-        plan.additions.iter().copied().partition(|addition| addition.is_costly);
-    let mut tried = vec![base.clone()];
-    tried.extend(cheap.into_iter().filter_map(|addition| plan.settings_of(addition, &base)));
-    let all = folds.n_folds();
-    let mut candidates = evaluate(&folds, 0..all, task.knowledge, &tried, progress)?;
-    let mut chosen = settings.compare(&mut candidates, 0);
-    if chosen == 0
-        && let Some(by_gradients) = plan.in_place_of_levels(&base)
-    {
-        candidates.extend(evaluate(&folds, 0..all, task.knowledge, &[by_gradients], progress)?);
-        chosen = settings.compare(&mut candidates, 0);
-    }
-    for addition in costly {
-        let Some(added) = addition.to(&candidates[chosen].settings) else {
-            plan.skipped.push(candidates::NOT_WITH_LEVELS.to_owned());
-            continue;
-        };
-        let tried = [added];
-        candidates.extend(evaluate(&folds, 0..1, task.knowledge, &tried, progress)?);
-        let other = chosen;
-        chosen = settings.compare(&mut candidates, other);
-        // A candidate that predicts the first fold worse will not be chosen: the others are not worth their cost.
-        let last = candidates.len() - 1;
-        let some = settings.n_costly_folds.clamp(1, all);
-        if candidates[last].gain.is_none_or(|gain| gain.mean > 0.0) && some > 1 {
-            let rest = evaluate(&folds, 1..some, task.knowledge, &tried, progress)?;
-            rest.into_iter().for_each(|rest| candidates[last].add(rest));
-            chosen = settings.compare(&mut candidates, other);
-        }
-    }
-    let compared =
-        Selection { candidates, chosen, unit: Some(folds.unit()), skipped: plan.skipped };
-    settings.with_equations(compared, equations, &folds, task, progress)
+    let seen = Seen { task, settings, base: &base, left };
+    Race::new(seen, &folds, plain, progress).run()
 }
 
 /// What a linear process leaves unexplained, on the whole; `None` where that cannot be asked.
@@ -282,8 +240,8 @@ fn left_by_linear(
         return Ok(None);
     }
     let linear = base.clone().check()?.linear_task(data, knowledge)?;
-    let listen = until_interrupted(progress);
-    let follower = Follower { part: Part::WHOLE, progress: &listen, key: state_key(base) };
+    let key = state_key(base);
+    let follower = Follower { part: Part::WHOLE, progress: &StopAlone(progress), key };
     let found = linear.fit(Extent::Ascent, None, &follower);
     let adequacy = found.map(|(fit, _)| fit.adequacy).filter(|adequacy| adequacy.n_rows > 0.0);
     Ok(adequacy.map(|adequacy| adequacy.mean_shares()))
@@ -343,17 +301,6 @@ fn settled(data: &SeriesSet, base: &BridgeSettings) -> Result<BridgeSettings, Br
 }
 
 impl SelectSettings {
-    /// Compares the last candidate with number `other`; the position of the better one.
-    fn compare(&self, candidates: &mut [CandidateReport], other: usize) -> usize {
-        let last = candidates.len() - 1;
-        if last == other {
-            return other;
-        }
-        let gain = self.gain(&candidates[last], &candidates[other]);
-        candidates[last].gain = gain;
-        if gain.is_some_and(|gain| gain.accepted) { last } else { other }
-    }
-
     /// The gain of one candidate over another; `None` where fewer than two units can be compared.
     fn gain(&self, candidate: &CandidateReport, other: &CandidateReport) -> Option<Gain> {
         let asked =
@@ -387,17 +334,8 @@ mod tests {
     use super::*;
 
     fn report(values: &[f64]) -> CandidateReport {
-        CandidateReport {
-            name: "linear".into(),
-            settings: BridgeSettings::default(),
-            log_likelihoods: values.iter().map(|&value| Some(value)).collect(),
-            gain: None,
-            converged: true,
-            stopped: false,
-            not_asked: Vec::new(),
-            equations: None,
-            evidence: None,
-        }
+        let log_likelihoods = values.iter().map(|&value| Some(value)).collect();
+        CandidateReport { log_likelihoods, ..CandidateReport::plain(&BridgeSettings::default()) }
     }
 
     #[test]

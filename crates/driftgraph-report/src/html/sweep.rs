@@ -24,7 +24,7 @@ pub fn sweep_html(view: &SweepView) -> String {
     let header = Element::new("header")
         .with(Element::new("p").set("class", "brand").text("driftgraph"))
         .with(Element::new("h1").text(&view.title));
-    let mut main = Element::new("main").with(overview(view));
+    let mut main = Element::new("main").with(summary(view));
     for graph in &view.graphs {
         main.push(graph_section(graph));
     }
@@ -37,7 +37,7 @@ pub fn sweep_html(view: &SweepView) -> String {
     format!("<!doctype html>{}", page.into_svg())
 }
 
-fn overview(view: &SweepView) -> Element {
+fn summary(view: &SweepView) -> Element {
     let mut lead = format!(
         "{} of {}.",
         count(view.shards, "fit", "fits"),

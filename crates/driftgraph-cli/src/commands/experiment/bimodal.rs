@@ -40,7 +40,7 @@ const N_DRAWN: usize = 60;
 /// A neural ODE by least squares.
 const ODE_MEAN: &str = "ode-mean";
 /// What is compared, in the order of the picture, with its title there.
-const METHODS: [(&str, &str); 3] = [
+const LEARNERS: [(&str, &str); 3] = [
     (ODE_MEAN, "Neural ODE: mean path, true noise"),
     (SIMULATED, "SCOTCH, simulated posterior"),
     (BRIDGE, "SCOTCH, bridge posterior (default)"),
@@ -99,14 +99,14 @@ pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
     let mut first: Option<Sample> = None;
     for seed in 0..n_seeds {
         let sample = data(seed, args.quick, store)?;
-        for (method, _) in METHODS {
+        for (method, _) in LEARNERS {
             let plan = plan(method, seed, args.quick)?;
             all.push(learned(method, seed, &sample, &plan, store)?);
         }
         first.get_or_insert(sample);
     }
     let first = first.context("there is at least one seed")?;
-    store.write("bimodal.svg", &picture(first.data(), &all[..METHODS.len()])?)?;
+    store.write("bimodal.svg", &picture(first.data(), &all[..LEARNERS.len()])?)?;
     let rows: Vec<Value> = all.iter().map(without_paths).collect();
     let tables = Tables {
         markdown: table(&all),
@@ -229,7 +229,7 @@ fn picture(data: &SeriesSet, learned: &[Learned]) -> anyhow::Result<String> {
         paths_label: "single paths".to_owned(),
         ..Panel::default()
     }];
-    for ((_, title), learned) in METHODS.iter().zip(learned) {
+    for ((_, title), learned) in LEARNERS.iter().zip(learned) {
         let NewPaths { paths, mean } = &learned.paths;
         let mean = mean.iter().map(|path| Band {
             label: "Mean path of the ODE".to_owned(),
@@ -262,7 +262,7 @@ fn table(all: &[Learned]) -> String {
     let mut text = "| method | seeds | self edge | mean slope of the drift (truth: 1) | spread of new paths, relative to the data's | share that goes up | CPU s |\n\
                     | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
         .to_owned();
-    for (method, _) in METHODS {
+    for (method, _) in LEARNERS {
         let own: Vec<&Learned> = all.iter().filter(|learned| learned.method == method).collect();
         let spread = |value: &dyn Fn(&Learned) -> Option<f64>| {
             let values: Vec<f64> = own.iter().filter_map(|learned| value(learned)).collect();

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use driftgraph_core::fitted::score::SelfEdges;
-use driftgraph_core::train::select::CandidateReport;
 use driftgraph_methods::{FitPlan, METHODS, Method, PlanError};
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use super::published;
 use super::variants::{LARGE_MEAN, Source, Variant, families, variants};
@@ -63,43 +62,13 @@ impl Variant {
             settings.extend(self.bridge_settings.clone());
         }
         if quick {
-            settings.extend(short_training(method));
+            settings.extend(method.short_trial().as_object().cloned().unwrap_or_default());
         }
         if has_setting(method, "seed") {
             settings.insert("seed".to_owned(), seed.into());
         }
         plan.with(settings)
     }
-}
-
-/// The plan of one of the candidates that a plan of the bridge tried.
-pub(super) fn candidate_plan(
-    plan: &FitPlan,
-    candidate: &CandidateReport,
-) -> Result<FitPlan, PlanError> {
-    let select = if candidate.equations.is_some() { "polynomial" } else { "none" };
-    let mut settings = Map::from_iter([("select".to_owned(), json!(select))]);
-    if let Ok(Value::Object(own)) = serde_json::to_value(&candidate.settings) {
-        let differs = |(name, value): &(String, Value)| {
-            plan.settings().get(name).is_some_and(|usual| usual != value)
-        };
-        settings.extend(own.into_iter().filter(differs));
-    }
-    plan.with(settings)
-}
-
-/// Settings of a trial.
-fn short_training(method: &dyn Method) -> Map<String, Value> {
-    let settings = match method.name() {
-        BRIDGE => json!({"steps": 40, "ensemble": 1}),
-        SIMULATED => json!({"steps": 3, "hidden_size": 8}),
-        "cuts" => json!({"fill_after": 1, "masked_epochs": 1, "last_epochs": 1}),
-        "rhino" | "rhino-noinst" => json!({"rounds": 1, "steps": 5}),
-        "dyngenie3" => json!({"trees": 10}),
-        _ if has_setting(method, "steps") => json!({"steps": 20}),
-        _ => json!({}),
-    };
-    settings.as_object().cloned().unwrap_or_default()
 }
 
 fn has_setting(method: &dyn Method, name: &str) -> bool {
@@ -259,6 +228,8 @@ fn refuse_uncalibrated(methods: &[String]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use driftgraph_methods::candidate_plan;
+    use serde_json::json;
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -306,17 +277,9 @@ mod tests {
         let usual = &plan("lorenz").unwrap().variants[0];
         let usual = usual.plan(BRIDGE, 3, true).unwrap();
         let settings = json!({"instantaneous": true, "seed": 3});
-        let candidate = CandidateReport {
-            name: "linear + instantaneous".to_owned(),
-            settings: serde_json::from_value(settings).unwrap(),
-            log_likelihoods: Vec::new(),
-            gain: None,
-            converged: true,
-            stopped: false,
-            not_asked: Vec::new(),
-            equations: None,
-            evidence: None,
-        };
+        let candidate = json!({"name": "linear + instantaneous", "settings": settings,
+            "log_likelihoods": [], "gain": null, "converged": true});
+        let candidate = serde_json::from_value(candidate).unwrap();
         let made = candidate_plan(&usual, &candidate).unwrap();
         let words = made.command_words().join(" ");
         assert_eq!(

@@ -40,7 +40,7 @@ const GROWING: [(&str, &[usize]); 3] = [
 const MOST_VALUES_SIMULATED: usize = 1_000_000;
 
 /// What is measured.
-const METHODS: [&str; 3] = ["bridge, linear", "bridge, linear + neural", SIMULATED_METHOD];
+const TIMED: [&str; 3] = ["bridge, linear", "bridge, linear + neural", SIMULATED_METHOD];
 const SIMULATED_METHOD: &str = "simulated, paper's";
 
 fn plan(method: &str) -> anyhow::Result<FitPlan> {
@@ -70,7 +70,7 @@ impl Size {
     }
 
     fn method(self) -> &'static str {
-        METHODS[self.method]
+        TIMED[self.method]
     }
 }
 
@@ -81,7 +81,7 @@ impl FromStr for Size {
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
         match numbers.as_deref() {
-            Ok(&[variables, series, times, method]) if method < METHODS.len() => {
+            Ok(&[variables, series, times, method]) if method < TIMED.len() => {
                 Ok(Self { sizes: [variables, series, times], method })
             }
             _ => Err("expected four numbers".to_owned()),
@@ -141,13 +141,13 @@ pub(super) fn run(args: &ExperimentArgs, store: &Store) -> anyhow::Result<()> {
 fn sizes(quick: bool) -> Vec<(&'static str, Size)> {
     let mut all = Vec::new();
     for (place, (growing, numbers)) in GROWING.into_iter().enumerate() {
-        for method in 0..METHODS.len() {
+        for method in 0..TIMED.len() {
             let numbers = if quick { &numbers[..2] } else { numbers };
             for &number in numbers {
                 let mut sizes = if quick { [3, 2, 20] } else { USUAL };
                 sizes[place] = number;
                 let size = Size { sizes, method };
-                if METHODS[method] != SIMULATED_METHOD || size.n_values() < MOST_VALUES_SIMULATED {
+                if TIMED[method] != SIMULATED_METHOD || size.n_values() < MOST_VALUES_SIMULATED {
                     all.push((growing, size));
                 }
             }
@@ -292,11 +292,11 @@ fn picture(growing: &str, costs: &[&Measured]) -> anyhow::Result<Option<String>>
         let own = costs.iter().filter(|cost| cost.size.method == method);
         let points = own.filter_map(|cost| Some((cost.size.sizes[place] as f64, value(cost)?)));
         let (times, middle): (Vec<f64>, Vec<f64>) = points.unzip();
-        Band { label: METHODS[method].to_owned(), times, middle, ..Band::default() }
+        Band { label: TIMED[method].to_owned(), times, middle, ..Band::default() }
     };
     let panel = |name: &str, value: &dyn Fn(&Measured) -> Option<f64>| Panel {
         name: name.to_owned(),
-        bands: (0..METHODS.len())
+        bands: (0..TIMED.len())
             .map(|method| line(method, value))
             .filter(|band| !band.times.is_empty())
             .collect(),

@@ -1,7 +1,7 @@
 //! Tables of metrics: every variant, method and seed a cell, computed one after the other and kept.
 
 use anyhow::Context;
-use driftgraph_methods::FitPlan;
+use driftgraph_methods::{FitPlan, candidate_plan};
 use driftgraph_run::JobError;
 use driftgraph_text::count;
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::calibration::Calibration;
 use super::cell::{Cell, Cost, Store, Tables, Task};
 use super::origin::made_by;
 use super::pace::Pace;
-use super::plan::{BRIDGE, ORACLE, Plan, candidate_plan};
+use super::plan::{BRIDGE, ORACLE, Plan};
 use super::sample::{Sample, sample};
 use super::variants::Variant;
 use super::{curve, families, gap, table};

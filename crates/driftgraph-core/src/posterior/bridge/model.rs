@@ -137,6 +137,17 @@ impl BridgeModel {
         knowledge: &EdgePrior,
         increment_scales: Vec<f64>,
     ) -> Self {
+        let lay_out = |table: &mut ParameterTable, n| structure.part_choice().lay_out(table, n);
+        Self::with_parts(structure, knowledge, increment_scales, lay_out)
+    }
+
+    /// The same with parts that are laid out behind everything else.
+    pub(super) fn with_parts(
+        structure: BridgeStructure,
+        knowledge: &EdgePrior,
+        increment_scales: Vec<f64>,
+        lay_out: impl FnOnce(&mut ParameterTable, usize) -> Vec<Arc<dyn ProcessPart>>,
+    ) -> Self {
         let n = increment_scales.len();
         let mut table = ParameterTable::default();
         let with_effects = structure.drift != DriftParts::Neural;
@@ -149,7 +160,7 @@ impl BridgeModel {
         let log_noise = add("noise.log_scales");
         let (initial_means, initial_log_deviations) =
             (add("initial.means"), add("initial.log_deviations"));
-        let parts = structure.part_choice().lay_out(&mut table, n);
+        let parts = lay_out(&mut table, n);
         let lagged_prior = DensityPrior::new(structure.density, knowledge.clone());
         let instant_density = structure.instant_density.unwrap_or_default();
         let instant_prior = DensityPrior::new(instant_density, instant_knowledge(knowledge));

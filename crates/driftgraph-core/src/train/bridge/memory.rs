@@ -13,7 +13,6 @@ use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::layout::default_step_size;
 use crate::posterior::bridge::part::ProcessPart;
 use crate::posterior::bridge::transition::piece_steps;
-use crate::train::levels::level_bytes;
 use crate::train::select::SelectSettings;
 
 const DOUBLE: usize = size_of::<f64>();
@@ -29,14 +28,17 @@ pub struct BridgeShape {
     pub n_points: usize,
     /// Grid points of different grids: series of the same times and holes share one.
     pub n_deviation_rows: usize,
+    /// Whether there are inputs, or interventions.
+    pub has_experiment: bool,
 }
 
 impl BridgeShape {
     /// Counts grid points without laying them out.
     pub fn new(data: &SeriesSet, settings: &BridgeSettings) -> Result<Self, CoreError> {
         let step_size = settings.step_size.map_or_else(|| default_step_size(data), Ok)?;
+        let (n_variables, has_experiment) = (data.n_variables(), data.has_experiment());
         let mut shape =
-            Self { n_variables: data.n_variables(), n_rows: 0, n_points: 0, n_deviation_rows: 0 };
+            Self { n_variables, n_rows: 0, n_points: 0, n_deviation_rows: 0, has_experiment };
         let mut known = HashSet::new();
         for series in data.series() {
             let (times, mut hasher) = (series.times(), DefaultHasher::new());
@@ -100,11 +102,7 @@ pub fn predicted_bytes(
         let at_once = n_threads.min(settings.n_at_once() * settings.n_folds.max(1));
         // Each job has its own training and held-out part besides.
         let job = kept_bytes(&fold, &largest) + work_bytes(&fold, &largest) + shape.data_bytes();
-        peak = peak.max(at_once * job);
-        let levels = level_bytes(shape.n_variables, shape.n_rows);
-        if settings.try_instantaneous && settings.base.is_closed_form() {
-            peak = peak.max(kept + levels);
-        }
+        peak = peak.max(at_once * job).max(settings.bytes_of_others(shape, kept));
     }
     (shape.data_bytes() + peak) as u64
 }
@@ -216,8 +214,13 @@ mod tests {
 
     #[test]
     fn more_members_threads_and_candidates_never_need_less() {
-        let shape =
-            BridgeShape { n_variables: 10, n_rows: 5000, n_points: 5000, n_deviation_rows: 5000 };
+        let shape = BridgeShape {
+            n_variables: 10,
+            n_rows: 5000,
+            n_points: 5000,
+            n_deviation_rows: 5000,
+            has_experiment: false,
+        };
         let with = |ensemble, n_threads, selects| {
             let settings = SelectSettings { ensemble, ..SelectSettings::default() };
             predicted_bytes(&shape, &settings, selects, n_threads)

@@ -6,6 +6,7 @@ use crate::posterior::polynomial::belief::Belief;
 use crate::posterior::polynomial::descent::{Descent, NoFit};
 use crate::posterior::polynomial::gaps::Gaps;
 use crate::posterior::polynomial::library::Library;
+use crate::train::progress::Progress;
 
 /// A library and what is believed of its terms.
 pub(super) struct Choice {
@@ -20,12 +21,12 @@ impl Choice {
     pub(super) fn new(
         gaps: &Gaps,
         libraries: Vec<Library>,
-        goes_on: &(dyn Fn() -> bool + Sync),
+        progress: &dyn Progress,
     ) -> Result<Self, PolynomialError> {
         let (mut fits, mut failure) = (Vec::new(), PolynomialError::NotFinite);
         for (place, library) in libraries.into_iter().enumerate() {
             let descent = Descent::new(&library, &gaps.used).ok_or(NoFit::NotFinite);
-            match descent.and_then(|descent| descent.run(goes_on)) {
+            match descent.and_then(|descent| descent.run(&|| !progress.is_interrupted())) {
                 Err(NoFit::Stopped) => return Err(PolynomialError::Stopped),
                 Err(error) => failure = error.into(),
                 Ok(belief) => fits.push((place, library, belief)),

@@ -1,18 +1,17 @@
 //! The candidate with equations: products of variables, and sub-steps between rows.
 
-use std::ops::Range;
-
-use super::folds::Folds;
-use super::held_out::prediction_name;
-use super::{CandidateReport, SelectSettings, Selection, Task};
+use super::candidates::{Outlook, Seen, Standing};
+use super::held_out::FoldPrediction;
+use super::{CandidateReport, Task};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
-use crate::train::bridge::{BridgeError, BridgeSettings, Shares};
+use crate::train::bridge::BridgeSettings;
+use crate::train::bridge::memory::BridgeShape;
 use crate::train::polynomial::{
     PolynomialError, PolynomialFit, PolynomialSettings, PolynomialTask, fit_polynomial,
     predicted_bytes, predicted_work,
 };
-use crate::train::progress::{Made, Part, Progress, Shard, kept_or_made};
+use crate::train::progress::{Made, Progress, Shard, kept_or_made};
 
 /// Its name in tables and files.
 pub const EQUATIONS: &str = "equations";
@@ -41,108 +40,77 @@ const EVERY_PAIR: f64 = 0.85;
 /// Operations beyond which equations are not tried: some ten minutes of one core.
 const MOST_WORK: f64 = 6e12;
 
-/// What became of the candidate with equations.
-pub(super) enum Equations {
-    /// It was not tried, and perhaps why.
-    Skipped(Option<String>),
-    /// The evidence prefers linear terms, by so many nats.
-    Refused { report: CandidateReport },
-    /// The evidence prefers products.
-    Found {
-        fit: Box<PolynomialFit>,
-        report: CandidateReport,
-        /// Share of all pairs that are expected to be edges.
-        density: f64,
-    },
+/// The candidate; `None` where nobody can tell what products would explain.
+pub(super) fn report(seen: &Seen<'_>) -> Option<CandidateReport> {
+    seen.left.map(|_| CandidateReport {
+        name: EQUATIONS.to_owned(),
+        equations: Some(PolynomialSettings::default()),
+        ..CandidateReport::plain(seen.base)
+    })
 }
 
-impl Equations {
-    /// Tries them where a linear process leaves something that products explain.
-    pub(super) fn tried(
-        task: Task<'_>,
-        settings: &SelectSettings,
-        base: &BridgeSettings,
-        left: Option<Shares>,
-        progress: &dyn Progress,
-    ) -> Self {
-        let Some(left) = left.filter(|_| settings.try_equations) else {
-            return Self::Skipped(None);
-        };
-        if left.products < WORTH_TRYING {
-            let sentence = "equations were not tried: products of variables explain nothing that a linear drift leaves";
-            return Self::Skipped(Some(sentence.to_owned()));
-        }
-        if !task.data.inputs().is_empty() || task.data.has_interventions() {
-            let sentence = "equations were not tried: they know of no inputs or interventions";
-            return Self::Skipped(Some(sentence.to_owned()));
-        }
-        let own = PolynomialSettings::default();
-        if is_too_much(&own, task.data) {
-            return Self::Skipped(Some(format!(
-                "equations were not tried: products of {} variables take too long for {} rows; leave variables out, or rows",
-                task.data.n_variables(),
-                task.data.n_rows(),
-            )));
-        }
-        match found_equations(task, &own, progress) {
-            Err(PolynomialError::Stopped) => Self::Skipped(None),
-            Err(error) => Self::Skipped(Some(format!("equations were not tried: {error}"))),
-            Ok(fit) => {
-                let report = CandidateReport {
-                    evidence: fit.over_linear,
-                    equations: Some(own),
-                    ..CandidateReport::plain(EQUATIONS, base)
-                };
-                match fit.over_linear {
-                    Some(nats) if nats > 0.0 => {
-                        let density = density(&fit, task.knowledge);
-                        Self::Found { fit: Box::new(fit), report, density }
-                    }
-                    _ => Self::Refused { report },
-                }
-            }
-        }
+/// Bytes of a fit; none where it takes so long that it is not tried, or the data are none for equations.
+pub(super) fn bytes(shape: &BridgeShape, _: &BridgeSettings, _: usize) -> usize {
+    let settings = PolynomialSettings::default();
+    if shape.has_experiment || is_too_much(&settings, shape.n_variables, shape.n_rows) {
+        return 0;
     }
+    predicted_bytes(&settings, shape.n_variables, shape.n_rows) as usize
+}
 
-    /// Whether they leave nothing that another candidate could explain.
-    pub(super) fn are_adequate(&self) -> bool {
-        !self.join_every_pair()
-            && self.left().is_some_and(|left| {
-                left.products + left.past + left.time + left.others < LEAVES_NOTHING
-            })
+/// Why a fit is not worth its cost.
+pub(super) fn refusal(Seen { task, left, .. }: &Seen<'_>) -> Option<String> {
+    let (n_variables, n_rows) = (task.data.n_variables(), task.data.n_rows());
+    if left.is_some_and(|left| left.products < WORTH_TRYING) {
+        Some("products of variables explain nothing that a linear drift leaves".to_owned())
+    } else if task.data.has_experiment() {
+        Some("they know of no inputs or interventions".to_owned())
+    } else if is_too_much(&PolynomialSettings::default(), n_variables, n_rows) {
+        Some(format!(
+            "products of {n_variables} variables take too long for {n_rows} rows; leave variables out, or rows"
+        ))
+    } else {
+        None
     }
+}
 
-    /// Whether nearly every variable would drive every other, which tells nothing.
-    fn join_every_pair(&self) -> bool {
-        matches!(self, Self::Found { fit, density, .. } if fit.varying.len() > 3 && *density > EVERY_PAIR)
+/// What the equations of all data say of themselves: what the evidence prefers to linear terms is taken, unless its innovations
+/// show another shape, or it leaves something and does not predict held-out rows as well as another candidate.
+pub(super) fn outlook(seen: &Seen<'_>, progress: &dyn Progress) -> Outlook {
+    match found_equations(seen.task, &PolynomialSettings::default(), progress) {
+        Err(PolynomialError::Stopped) => Outlook::without_fit(Standing::NotTried(None)),
+        Err(error) => Outlook::without_fit(Standing::NotTried(Some(error.to_string()))),
+        Ok(fit) => Outlook { evidence: fit.over_linear, standing: standing(&fit, seen.task) },
     }
+}
 
-    /// Whether what they leave shows that the drift is no polynomial of their degree.
-    fn have_another_shape(&self) -> bool {
-        self.left().is_some_and(|left| left.products + left.others > ANOTHER_SHAPE)
+fn standing(fit: &PolynomialFit, Task { data, knowledge }: Task<'_>) -> Standing {
+    if !fit.over_linear.is_some_and(|nats| nats > 0.0) {
+        return Standing::Refused;
     }
-
-    /// Why equations that leave something are not taken, whatever their evidence.
-    fn refusal(&self, task: Task<'_>) -> Option<&'static str> {
-        if self.join_every_pair() {
-            Some("they would have nearly every variable drive every other")
-        } else if self.have_another_shape() {
-            Some("what they leave shows that the drift is no polynomial of the second degree")
-        } else if matches!(self, Self::Found { density, .. } if *density > NEARLY_ALL) {
-            Some("they leave something, and would have nearly all variables drive each other")
-        } else if task.data.n_missing() > 0 {
-            Some(
-                "they leave something, and with missing cells they cannot be compared on held-out rows",
-            )
-        } else {
-            None
-        }
-    }
-
-    /// What their innovations still contain; `None` where there are none, or too few rows to say.
-    fn left(&self) -> Option<Shares> {
-        let Self::Found { fit, .. } = self else { return None };
-        (fit.adequacy.n_rows > 0.0).then(|| fit.adequacy.mean_shares())
+    // Too few rows say nothing of what is left.
+    let left = (fit.adequacy.n_rows > 0.0).then(|| fit.adequacy.mean_shares());
+    let density = density(fit, knowledge);
+    if fit.varying.len() > 3 && density > EVERY_PAIR {
+        Standing::NotTaken("they would have nearly every variable drive every other")
+    } else if left
+        .is_some_and(|left| left.products + left.past + left.time + left.others < LEAVES_NOTHING)
+    {
+        Standing::LeavesNothing
+    } else if left.is_some_and(|left| left.products + left.others > ANOTHER_SHAPE) {
+        Standing::NotTaken(
+            "what they leave shows that the drift is no polynomial of the second degree",
+        )
+    } else if density > NEARLY_ALL {
+        Standing::NotTaken(
+            "they leave something, and would have nearly all variables drive each other",
+        )
+    } else if data.n_missing() > 0 {
+        Standing::NotTaken(
+            "they leave something, and with missing cells they cannot be compared on held-out rows",
+        )
+    } else {
+        Standing::Open
     }
 }
 
@@ -152,16 +120,8 @@ fn density(fit: &PolynomialFit, knowledge: &EdgePrior) -> f64 {
     expected / fit.varying.len().pow(2) as f64
 }
 
-fn is_too_much(settings: &PolynomialSettings, data: &SeriesSet) -> bool {
-    predicted_work(settings, data.n_variables(), data.n_rows()) > MOST_WORK
-}
-
-/// Bytes that equations as a candidate need at their peak, about; `None` where they are not tried.
-pub fn bytes_of_equations(data: &SeriesSet) -> Option<u64> {
-    let settings = PolynomialSettings::default();
-    let is_tried =
-        data.inputs().is_empty() && !data.has_interventions() && !is_too_much(&settings, data);
-    is_tried.then(|| predicted_bytes(&settings, data.n_variables(), data.n_rows()))
+fn is_too_much(settings: &PolynomialSettings, n_variables: usize, n_rows: usize) -> bool {
+    predicted_work(settings, n_variables, n_rows) > MOST_WORK
 }
 
 /// The equations of all data: found where they were kept, else looked for.
@@ -172,105 +132,26 @@ pub fn found_equations(
 ) -> Result<PolynomialFit, PolynomialError> {
     let Task { data, knowledge } = task;
     let shard = Shard { name: EQUATIONS, training: EQUATIONS };
-    let goes_on = || !progress.is_interrupted();
     kept_or_made(progress, shard, settings, || {
         let task = PolynomialTask { data, knowledge, settings };
-        Ok(Made::Final(fit_polynomial(task, &goes_on)?))
+        Ok(Made::Final(fit_polynomial(task, progress)?))
     })
 }
 
-impl SelectSettings {
-    /// The choice among the others and equations: what the evidence prefers to linear terms wins, unless its innovations
-    /// show another shape, or it leaves something and does not predict held-out rows as well as another candidate.
-    pub(super) fn with_equations(
-        &self,
-        mut compared: Selection,
-        equations: Equations,
-        folds: &Folds,
-        task: Task<'_>,
-        progress: &dyn Progress,
-    ) -> Result<Selection, BridgeError> {
-        let is_adequate = equations.are_adequate();
-        let refusal = if is_adequate { None } else { equations.refusal(task) };
-        match equations {
-            Equations::Skipped(sentence) => compared.skipped.extend(sentence),
-            Equations::Refused { report } => compared.candidates.push(report),
-            Equations::Found { mut report, .. } => {
-                let is_taken = if is_adequate {
-                    true
-                } else if let Some(sentence) = refusal {
-                    compared.skipped.push(format!("equations were not taken: {sentence}"));
-                    false
-                } else {
-                    let other = &compared.candidates[compared.chosen];
-                    self.compare_equations(&mut report, other, folds, task, progress)?;
-                    report.gain.is_some_and(|gain| gain.mean >= 0.0)
-                };
-                compared.candidates.push(report);
-                if is_taken {
-                    compared.chosen = compared.candidates.len() - 1;
-                }
-            }
-        }
-        Ok(compared)
-    }
-
-    /// By how much equations predict held-out rows better than another candidate.
-    fn compare_equations(
-        &self,
-        report: &mut CandidateReport,
-        other: &CandidateReport,
-        folds: &Folds,
-        task: Task<'_>,
-        progress: &dyn Progress,
-    ) -> Result<(), BridgeError> {
-        let some = self.n_costly_folds.clamp(1, folds.n_folds());
-        report.log_likelihoods = vec![None; folds.n_units()];
-        report.not_asked = (0..folds.n_units()).collect();
-        evaluate(folds, 0..1, task, report, progress)?;
-        report.gain = self.gain(report, other);
-        // Those that predict the first fold worse are not worth the cost of the others.
-        if report.gain.is_none_or(|gain| gain.mean >= 0.0) && some > 1 {
-            evaluate(folds, 1..some, task, report, progress)?;
-            report.gain = self.gain(report, other);
-        }
-        Ok(())
-    }
-}
-
-/// How equations of the other folds predict some folds.
-fn evaluate(
-    folds: &Folds,
-    some: Range<usize>,
-    task: Task<'_>,
-    report: &mut CandidateReport,
+/// How equations predict what they have not seen.
+pub(super) fn predict(
+    Task { data, knowledge }: Task<'_>,
+    settings: &PolynomialSettings,
+    held_out: &SeriesSet,
     progress: &dyn Progress,
-) -> Result<(), BridgeError> {
-    let Some(settings) = report.equations else { return Ok(()) };
-    for fold in some {
-        let asked = folds.units_of(fold);
-        report.not_asked.retain(|unit| asked.binary_search(unit).is_err());
-        let part = Part::Candidate { name: EQUATIONS, fold, n_folds: folds.n_folds() };
-        let (name, training) = (prediction_name(part), part.to_string());
-        let shard = Shard { name: &name, training: &training };
-        let goes_on = || !progress.is_interrupted();
-        let found = kept_or_made(progress, shard, &settings, || {
-            let (data, held_out) = folds.split(fold)?;
-            let own =
-                PolynomialTask { data: &data, knowledge: task.knowledge, settings: &settings };
-            match fit_polynomial(own, &goes_on) {
-                Ok(fit) => Ok(Made::Final(fit.predictive_scores(&held_out))),
-                Err(PolynomialError::Stopped) => Ok(Made::Passing(Vec::new())),
-                // What cannot be fitted predicts nothing, and so cannot win.
-                Err(_) => Ok(Made::Final(vec![None; held_out.n_series()])),
-            }
-        });
-        let found: Vec<Option<f64>> =
-            found.map_err(|error: crate::CoreError| BridgeError::from(error))?;
-        report.stopped |= found.is_empty();
-        for (&unit, value) in asked.iter().zip(found) {
-            report.log_likelihoods[unit] = value;
-        }
+) -> Made<FoldPrediction> {
+    let prediction =
+        |log_likelihoods, stopped| FoldPrediction { log_likelihoods, converged: true, stopped };
+    let nothing = || vec![None; held_out.n_series()];
+    match fit_polynomial(PolynomialTask { data, knowledge, settings }, progress) {
+        Ok(fit) => Made::Final(prediction(fit.predictive_scores(held_out), false)),
+        Err(PolynomialError::Stopped) => Made::Passing(prediction(nothing(), true)),
+        // What cannot be fitted predicts nothing, and so cannot win.
+        Err(_) => Made::Final(prediction(nothing(), false)),
     }
-    Ok(())
 }

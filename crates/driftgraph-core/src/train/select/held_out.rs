@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::folds::Folds;
 use super::training::train;
-use super::{CandidateReport, Task};
+use super::{CandidateReport, Task, equations};
+use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::kalman::predictive_scores;
 use crate::posterior::bridge::layout::{BridgeLayout, default_step_size};
@@ -36,85 +37,82 @@ pub(super) fn evaluate(
     folds: &Folds,
     some: Range<usize>,
     knowledge: &EdgePrior,
-    tried: &[BridgeSettings],
+    tried: &mut [&mut CandidateReport],
     progress: &dyn Progress,
-) -> Result<Vec<CandidateReport>, BridgeError> {
+) -> Result<(), BridgeError> {
     let n_folds = some.len();
     let jobs: Vec<Result<FoldPrediction, BridgeError>> = (0..tried.len() * n_folds)
         .into_par_iter()
         .map(|job| {
-            let (settings, fold) = (&tried[job / n_folds], some.start + job % n_folds);
-            predict_fold(folds, fold, knowledge, settings, progress)
+            let (report, fold) = (&*tried[job / n_folds], some.start + job % n_folds);
+            let part = Part::Candidate { name: &report.name, fold, n_folds: folds.n_folds() };
+            let (name, training) = (prediction_name(part), part.to_string());
+            let shard = Shard { name: &name, training: &training };
+            let (data, held_out) = folds.split(fold)?;
+            let task = Task { data: &data, knowledge };
+            match &report.equations {
+                Some(settings) => kept_or_made(progress, shard, settings, || {
+                    Ok(equations::predict(task, settings, &held_out, progress))
+                }),
+                None => kept_or_made(progress, shard, &report.settings, || {
+                    predict(task, part, &report.settings, &held_out, progress)
+                }),
+            }
         })
         .collect();
     let results = jobs.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let report = |(settings, results): (&BridgeSettings, &[FoldPrediction])| {
-        let mut log_likelihoods = vec![None; folds.n_units()];
+    for (report, results) in tried.iter_mut().zip(results.chunks(n_folds)) {
         for (fold, result) in some.clone().zip(results) {
-            for (&unit, &value) in folds.units_of(fold).iter().zip(&result.log_likelihoods) {
-                log_likelihoods[unit] = value;
-            }
+            report.add(folds, fold, result);
         }
-        CandidateReport {
-            log_likelihoods,
-            converged: results.iter().all(|result| result.converged),
-            stopped: results.iter().any(|result| result.stopped),
-            not_asked: (0..folds.n_folds())
-                .filter(|fold| !some.contains(fold))
-                .flat_map(|fold| folds.units_of(fold).to_vec())
-                .collect(),
-            ..CandidateReport::plain(&name_of(settings), settings)
-        }
-    };
-    Ok(tried.iter().zip(results.chunks(n_folds)).map(report).collect())
+    }
+    Ok(())
 }
 
 /// How a candidate predicted a fold that it had not seen.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-struct FoldPrediction {
+pub(super) struct FoldPrediction {
     /// Held-out log likelihood of every unit; `None` where it could not be computed.
-    log_likelihoods: Vec<Option<f64>>,
+    pub(super) log_likelihoods: Vec<Option<f64>>,
     /// Whether the fit converged.
-    converged: bool,
+    pub(super) converged: bool,
     /// Whether it was stopped from outside.
-    stopped: bool,
+    pub(super) stopped: bool,
+}
+
+impl CandidateReport {
+    /// Adds how it predicted a fold.
+    fn add(&mut self, folds: &Folds, fold: usize, prediction: &FoldPrediction) {
+        if !self.is_compared() {
+            self.log_likelihoods = vec![None; folds.n_units()];
+            self.not_asked = (0..folds.n_units()).collect();
+        }
+        let units = folds.units_of(fold);
+        for (&unit, &value) in units.iter().zip(&prediction.log_likelihoods) {
+            self.log_likelihoods[unit] = value;
+        }
+        self.not_asked.retain(|unit| units.binary_search(unit).is_err());
+        self.converged &= prediction.converged;
+        self.stopped |= prediction.stopped;
+    }
 }
 
 pub(super) fn prediction_name(part: Part<'_>) -> String {
     format!("{part}-predicted")
 }
 
-fn predict_fold(
-    folds: &Folds,
-    fold: usize,
-    knowledge: &EdgePrior,
-    settings: &BridgeSettings,
-    progress: &dyn Progress,
-) -> Result<FoldPrediction, BridgeError> {
-    let name = name_of(settings);
-    let part = Part::Candidate { name: &name, fold, n_folds: folds.n_folds() };
-    let (name, training) = (prediction_name(part), part.to_string());
-    kept_or_made(progress, Shard { name: &name, training: &training }, settings, || {
-        make_prediction(folds, part, knowledge, settings, progress)
-    })
-}
-
-fn make_prediction(
-    folds: &Folds,
+fn predict(
+    task: Task<'_>,
     part: Part<'_>,
-    knowledge: &EdgePrior,
     settings: &BridgeSettings,
+    held_out: &SeriesSet,
     progress: &dyn Progress,
 ) -> Result<Made<FoldPrediction>, BridgeError> {
-    let Part::Candidate { fold, .. } = part else { unreachable!("only candidates hold out folds") };
-    let (train_data, held_out) = folds.split(fold)?;
-    let n_units = held_out.n_series();
-    let task = Task { data: &train_data, knowledge };
     let trained = train(task, settings.clone().check()?, part, Extent::Ascent, progress)?;
     let (trainer, stop) = (&trained.trainer, trained.stop);
-    let mut log_likelihoods = vec![None; n_units];
-    let standardised = trainer.standardizer().apply(&held_out);
-    let step_size = settings.step_size.map_or_else(|| default_step_size(&train_data), Ok)?;
+    let mut log_likelihoods = vec![None; held_out.n_series()];
+    let standardised = trainer.standardizer().apply(held_out);
+    let step_size = settings.step_size.map_or_else(|| default_step_size(task.data), Ok)?;
     // A candidate that cannot be fitted, or not in time, predicts nothing, and so cannot win; and a fold of
     // single rows has no step to predict.
     if trained.ended_by_itself()

@@ -1,14 +1,12 @@
 //! One fit of a candidate, from the start or from where it was left.
 
-use std::ops::ControlFlow;
-
 use super::Task;
 use super::levels::{LevelPart, train_levels};
 use crate::train::bridge::{
     BridgeError, BridgeTrainer, CheckedBridgeSettings, LevelResult, StopReason, state_key,
 };
 use crate::train::linear::{Extent, Follower, LinearEnd, LinearResult, LinearState};
-use crate::train::progress::{Checkpoint, Divergence, Part, Progress, Step, Training, find};
+use crate::train::progress::{Checkpoint, Divergence, Part, Progress, StopAlone, Training, find};
 
 /// A fit that has come to an end.
 pub(super) struct Trained {
@@ -99,15 +97,6 @@ fn train_linear(
     Ok(Trained { trainer, stop, divergence: None, linear, levels: None })
 }
 
-/// Follows a computation that is no part of the fit, and passes on nothing but the wish to stop.
-pub(super) fn until_interrupted(
-    progress: &dyn Progress,
-) -> impl Fn(&Step<'_>) -> ControlFlow<()> + Sync {
-    move |_| {
-        if progress.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
 /// Starts training where coordinate ascent of the linear part alone ends.
 fn start_from_ascent(
     Task { data, knowledge }: Task<'_>,
@@ -117,9 +106,8 @@ fn start_from_ascent(
 ) -> Result<(), BridgeError> {
     let linear = trainer.settings().linear_task(data, knowledge)?;
     // Steps of the start are not steps of the fit: only the wish to stop is passed on.
-    let listen = until_interrupted(progress);
     let key = state_key(trainer.settings().get());
-    let follower = Follower { part, progress: &listen, key };
+    let follower = Follower { part, progress: &StopAlone(progress), key };
     if let Some((fit, LinearEnd::Done)) = linear.fit(Extent::Ascent, None, &follower) {
         trainer.start_from(&fit, true);
     }

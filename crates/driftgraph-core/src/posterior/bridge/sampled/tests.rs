@@ -1,18 +1,23 @@
 //! Sampled evaluations against central differences, and their graphs against enumeration.
 
+use std::sync::Arc;
+
 use super::super::BridgePosterior;
 use super::super::batch::{Batch, Learned};
 use super::super::blocks::Epoch;
 use super::super::layout::BridgeLayout;
+use super::super::mean_field::MeanFieldParts;
 use super::super::model::{BridgeModel, Workspace};
 use super::super::node_part::NetSizes;
 use super::super::sampled_graphs::GraphEstimator;
 use super::super::structure::{BridgeStructure, DriftParts, Pass};
+use super::super::toy_part::Squares;
 use super::*;
 use crate::graph::density::GraphDensity;
 use crate::graph::prior::EdgePrior;
 use crate::numeric::real::Real;
 use crate::objective::elbo::ElboTerms;
+use crate::process::part::Strengths;
 use crate::{ObservedSeries, SeriesSet};
 
 struct Case {
@@ -36,9 +41,14 @@ fn data(d: usize) -> SeriesSet {
 
 impl Case {
     fn new(d: usize, structure: BridgeStructure, knowledge: &EdgePrior) -> Self {
+        Self::of(d, |scales| BridgeModel::new(structure, knowledge, scales))
+    }
+
+    /// Of a model that is made for given scales of increments.
+    fn of(d: usize, model: impl FnOnce(Vec<f64>) -> BridgeModel) -> Self {
         let layout = BridgeLayout::new(&data(d), 1.0).unwrap();
         let (posterior, start) = BridgePosterior::smoothed(layout, None);
-        let model = BridgeModel::new(structure, knowledge, start.increment_scales);
+        let model = model(start.increment_scales);
         let mut parameters = model.initial_parameters(&posterior, &vec![0.4; d], 1);
         let BridgePosterior { layout, values: mut paths } = posterior;
         // Away from the start, where the node functions are zero.
@@ -67,6 +77,51 @@ impl Case {
         self.evaluate(&pass, learned, &mut Workspace::default()).graph_kl
     }
 
+    /// Compares every gradient for given samples with central differences.
+    fn assert_gradients(&self) {
+        let pass = Pass { weight: 1.5, draw: 2, ..Pass::WHOLE };
+        let loss = |parameters: &[f64], paths: &LocalValues, work: &mut Workspace<f64>| {
+            -self.evaluate(&pass, Learned { parameters, paths }, work).elbo()
+        };
+        let mut work = Workspace::default();
+        loss(&self.parameters, &self.paths, &mut work);
+        let (grads, local) = (work.grads.clone(), work.local_grads.clone());
+        let logits = self.model.lagged().edge_logits;
+        let step = 1e-6;
+        // A sampled edge has no derivative: its logits are compared by enumeration below.
+        let learned = (0..grads.len()).filter(|idx| *idx >= logits.offset + logits.len());
+        for idx in learned {
+            let mut at = |shift: f64| {
+                let mut shifted = self.parameters.clone();
+                shifted[idx] += shift;
+                loss(&shifted, &self.paths, &mut work)
+            };
+            let slope = (at(step) - at(-step)) / (2.0 * step);
+            // Values of order 100: rounding 1e-14 / step, and kinks of the nets nearby.
+            assert!(
+                (slope - grads[idx]).abs() < 1e-5 * (1.0 + slope.abs()),
+                "{:?} {idx}",
+                self.model.structure()
+            );
+        }
+        for idx in 0..self.paths.log_deviations.len() {
+            for field in 0..3 {
+                let mut at = |shift: f64| {
+                    let mut paths = self.paths.clone();
+                    let LocalValues { means, log_deviations, correlations } = &mut paths;
+                    [means, log_deviations, correlations][field][idx] += shift;
+                    loss(&self.parameters, &paths, &mut work)
+                };
+                let slope = (at(step) - at(-step)) / (2.0 * step);
+                let grad = [&local.means, &local.log_deviations, &local.correlations][field][idx];
+                assert!(
+                    (slope - grad).abs() < 1e-5 * (1.0 + slope.abs()),
+                    "{field} {idx}: {slope}"
+                );
+            }
+        }
+    }
+
     fn evaluate(&self, pass: &Pass, learned: Learned<'_>, work: &mut Workspace<f64>) -> ElboTerms {
         self.model.evaluate_in(&self.layout, &self.batch, pass, learned, work).unwrap()
     }
@@ -91,43 +146,7 @@ fn gradients_agree_with_central_differences_for_given_samples() {
         },
     ] {
         let case = Case::new(3, structure, &EdgePrior::new(3, 0.0));
-        let pass = Pass { weight: 1.5, draw: 2, ..Pass::WHOLE };
-        let loss = |parameters: &[f64], paths: &LocalValues, work: &mut Workspace<f64>| {
-            -case.evaluate(&pass, Learned { parameters, paths }, work).elbo()
-        };
-        let mut work = Workspace::default();
-        loss(&case.parameters, &case.paths, &mut work);
-        let (grads, local) = (work.grads.clone(), work.local_grads.clone());
-        let logits = case.model.lagged().edge_logits;
-        let step = 1e-6;
-        // A sampled edge has no derivative: its logits are compared by enumeration below.
-        let learned = (0..grads.len()).filter(|idx| *idx >= logits.offset + logits.len());
-        for idx in learned {
-            let mut at = |shift: f64| {
-                let mut shifted = case.parameters.clone();
-                shifted[idx] += shift;
-                loss(&shifted, &case.paths, &mut work)
-            };
-            let slope = (at(step) - at(-step)) / (2.0 * step);
-            // Values of order 100: rounding 1e-14 / step, and kinks of the nets nearby.
-            assert!((slope - grads[idx]).abs() < 1e-5 * (1.0 + slope.abs()), "{structure:?} {idx}");
-        }
-        for idx in 0..case.paths.log_deviations.len() {
-            for field in 0..3 {
-                let mut at = |shift: f64| {
-                    let mut paths = case.paths.clone();
-                    let LocalValues { means, log_deviations, correlations } = &mut paths;
-                    [means, log_deviations, correlations][field][idx] += shift;
-                    loss(&case.parameters, &paths, &mut work)
-                };
-                let slope = (at(step) - at(-step)) / (2.0 * step);
-                let grad = [&local.means, &local.log_deviations, &local.correlations][field][idx];
-                assert!(
-                    (slope - grad).abs() < 1e-5 * (1.0 + slope.abs()),
-                    "{field} {idx}: {slope}"
-                );
-            }
-        }
+        case.assert_gradients();
     }
 }
 
@@ -266,4 +285,37 @@ fn edge_gains_are_the_slopes_of_the_elbo_by_single_probabilities() {
             found[idx]
         );
     }
+}
+
+#[test]
+fn a_part_of_one_file_is_trained_measured_and_simulated_like_any_other() {
+    let (d, knowledge) = (3, EdgePrior::new(3, 0.0));
+    let case = Case::of(d, |scales| {
+        let structure = structure(DriftParts::Linear, false);
+        BridgeModel::with_parts(structure, &knowledge, scales, |table, n| {
+            vec![Arc::new(Squares::new(table, n))]
+        })
+    });
+    case.assert_gradients();
+    let Case { model, parameters, .. } = &case;
+    let coefficients = model.table().find("squares").unwrap().slot.of(parameters);
+    let probabilities: Vec<f64> =
+        model.lagged().edge_logits.of(parameters).iter().map(|logit| logit.sigmoid()).collect();
+    let state = [0.3, -1.2, 0.7];
+    let expected = Squares::formula(coefficients, &probabilities, &state);
+    let mean = MeanFieldParts::new(model, parameters);
+    let found: Vec<Vec<f64>> = mean.evaluate(&state).map(|(_, added)| added).collect();
+    assert_eq!(found, std::slice::from_ref(&expected));
+    let part = model.block_parts(parameters).remove(0);
+    let mut strengths = Vec::new();
+    part.push_strengths(&probabilities, &mut strengths);
+    let mut worker = part.worker();
+    let strengths = Strengths::new(strengths, d);
+    for (found, expected) in worker.run(&strengths, &state).iter().zip(expected) {
+        // Single precision.
+        assert!((f64::from(*found) - expected).abs() < 1e-6, "{found} {expected}");
+    }
+    let learned = Learned { parameters, paths: &case.paths };
+    let gains = super::super::edge_gains::log_odds_from_gains(model, learned, &case.layout, 3);
+    assert!(gains.iter().all(|gain| gain.is_finite()), "{gains:?}");
 }
