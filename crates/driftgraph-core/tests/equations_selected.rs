@@ -4,7 +4,7 @@
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
-use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::progress::{Part, Silent};
 use driftgraph_core::train::select::{
     EQUATIONS, SelectSettings, Selection, Task, bytes_of_equations, fit_ensemble, found_equations,
     select,
@@ -25,7 +25,7 @@ fn fitted(data: &SeriesSet, settings: &SelectSettings) -> (Selection, FittedMode
     let task = Task { data, knowledge: &knowledge };
     let selection = select(task, settings, &Silent).unwrap();
     let model = if let Some(equations) = selection.equations() {
-        let fit = found_equations(task, equations, &Silent).unwrap();
+        let fit = found_equations(task, equations, Part::WHOLE, &Silent).unwrap();
         FittedModel::from_polynomial(fit, *equations, &knowledge, data).unwrap()
     } else {
         let ensemble = fit_ensemble(task, selection.winner(), 1, &Silent).unwrap();

@@ -304,7 +304,9 @@ impl BridgePlan {
         settings: &BridgeSettings,
         progress: &dyn Progress,
     ) -> Result<Learned, MethodError> {
-        let mut learned = polynomial::learn(task, equations, progress)?;
+        let mut selection = selection;
+        let choice = selection.as_mut().map(|selection| selection.found.take());
+        let mut learned = polynomial::learn(task, equations, choice, progress)?;
         let mut remarks: Vec<String> = selection.iter().flat_map(selection_remarks).collect();
         remarks.append(&mut learned.remarks);
         let left_out = left_out(task.data);

@@ -21,7 +21,7 @@ pub use stability::{Stability, bootstrap_sample, stability};
 
 use super::bridge::{BridgeError, BridgeFit, BridgeSettings, NoiseScale, Shares, state_key};
 use super::linear::{Extent, Follower};
-use super::polynomial::PolynomialSettings;
+use super::polynomial::{PolynomialFit, PolynomialSettings};
 use super::progress::{Part, Progress};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
@@ -31,7 +31,7 @@ use crate::posterior::bridge::structure::DriftParts;
 use candidates::Plan;
 use equations::Equations;
 use held_out::{evaluate, name_of, prediction_name};
-use training::{train, until_interrupted};
+use training::{is_stopped_by_user, train, until_interrupted, until_stopped_by_user};
 
 /// How candidates are chosen.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -152,6 +152,9 @@ pub struct Selection {
     /// A sentence for each candidate that was not worth its cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
+    /// The equations of all data where they won; not kept with the choice.
+    #[serde(skip)]
+    pub found: Option<Box<PolynomialFit>>,
 }
 
 /// A model in training: what it is fitted to, and what it may assume.
@@ -211,9 +214,10 @@ fn careful_beliefs(
     let linear = linear_only(settings);
     let key = state_key(&linear);
     let task = linear.check()?.linear_task(data, knowledge)?;
-    let listen = until_interrupted(progress);
+    // What is believed without them would be too sure: they end when the user wishes, not when the time is up.
+    let listen = until_stopped_by_user(progress);
     let follower = Follower { part: Part::WHOLE, progress: &listen, key };
-    Ok(task.careful_probabilities(&follower, &|| progress.is_interrupted()))
+    Ok(task.careful_probabilities(&follower, &|| is_stopped_by_user(progress)))
 }
 
 /// Compares the candidates on held-out series, or blocks of time where there are few series.
@@ -227,7 +231,13 @@ pub fn select(
     let base = settled(task.data, &settings.base)?;
     let Some(folds) = Folds::new(task.data, settings.n_folds, base.seed)? else {
         let candidates = vec![CandidateReport::plain(&name_of(&base), &base)];
-        return Ok(Selection { candidates, chosen: 0, unit: None, skipped: Vec::new() });
+        return Ok(Selection {
+            candidates,
+            chosen: 0,
+            unit: None,
+            skipped: Vec::new(),
+            found: None,
+        });
     };
     let left = left_by_linear(task, &base, progress)?;
     let equations = Equations::tried(task, settings, &base, left, progress);
@@ -267,8 +277,13 @@ pub fn select(
             chosen = settings.compare(&mut candidates, other);
         }
     }
-    let compared =
-        Selection { candidates, chosen, unit: Some(folds.unit()), skipped: plan.skipped };
+    let compared = Selection {
+        candidates,
+        chosen,
+        unit: Some(folds.unit()),
+        skipped: plan.skipped,
+        found: None,
+    };
     settings.with_equations(compared, equations, &folds, task, progress)
 }
 

@@ -108,6 +108,24 @@ pub(super) fn until_interrupted(
     }
 }
 
+/// Whether the user wishes an end, whatever the clock says.
+pub(super) fn is_stopped_by_user(progress: &dyn Progress) -> bool {
+    progress.is_interrupted() && !progress.is_out_of_time()
+}
+
+/// The same as [`until_interrupted`], whatever the clock says.
+pub(super) fn until_stopped_by_user(
+    progress: &dyn Progress,
+) -> impl Fn(&Step<'_>) -> ControlFlow<()> + Sync {
+    move |_| {
+        if is_stopped_by_user(progress) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
 /// Starts training where coordinate ascent of the linear part alone ends.
 fn start_from_ascent(
     Task { data, knowledge }: Task<'_>,
