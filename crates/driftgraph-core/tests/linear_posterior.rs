@@ -542,7 +542,7 @@ fn ranks_of_all_that_was_drawn_are_uniform_under_the_whole_sampler() {
     const N_TRIALS: u64 = 200;
     const N_BINS: usize = 8;
     const D: usize = 3;
-    const FAR: f64 = 30.0;
+    const FAR: f64 = 4.0;
     const NOISE_RATE: f64 = 0.05;
     let names =
         ["effect on another", "effect on itself", "innovations", "noise", "first states", "edges"];

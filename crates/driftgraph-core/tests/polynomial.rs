@@ -276,7 +276,7 @@ fn a_search_that_was_stopped_again_and_again_ends_with_the_same_bits() {
 
 #[test]
 fn a_linear_system_has_the_edges_and_effects_of_the_linear_candidate() {
-    let Known { data, truth } = known("linear", 5.0, 0.1, 108);
+    let Known { data, truth } = known("linear", 5.0, 0.2, 108);
     let knowledge = EdgePrior::new(5, 0.0);
     let fit = found(&data, &SETTINGS);
     // The evidence takes linear terms alone.
@@ -290,11 +290,11 @@ fn a_linear_system_has_the_edges_and_effects_of_the_linear_candidate() {
     for (own, other) in polynomial.iter().zip(&linear) {
         assert_eq!(own.ends(), other.ends());
         let is_true = truth.has_edge(own.source, own.target);
-        // What both are sure of is the same, and so is its strength: within what each leaves open, and steps of a tenth of the
+        // What both are sure of is the same, and so is its strength: within what each leaves open, and steps of a fifth of the
         // unit of time, which the linear candidate takes for as long as rows are apart.
         let [p, q] = [own, other].map(|edge| edge.probability.unwrap());
         assert!((p - q).abs() < 0.9, "{:?}: {p} and {q}", own.ends());
-        if is_true && p.min(q) > 0.9 {
+        if is_true && p.min(q) > 0.5 {
             let [a, b] = [own, other].map(|edge| edge.effect.unwrap());
             let [low, high] = other.interval.unwrap();
             assert!(
@@ -305,5 +305,5 @@ fn a_linear_system_has_the_edges_and_effects_of_the_linear_candidate() {
             n_compared += 1;
         }
     }
-    assert!(n_compared >= 5, "{n_compared}");
+    assert!(n_compared >= 4, "{n_compared}");
 }

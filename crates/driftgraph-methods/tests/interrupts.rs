@@ -13,7 +13,7 @@ use driftgraph_methods::{FitPlan, METHODS, MethodError};
 
 /// When the wish comes, and how soon it must be heard: a loaded machine takes its time for a step, too.
 const PATIENCE: Duration = Duration::from_millis(300);
-const SOON: Duration = Duration::from_secs(6);
+const SOON: Duration = Duration::from_secs(5);
 
 /// Lorenz-96 with some noise, as often as rows are apart.
 fn lorenz(n: usize, n_series: u64, n_rows: usize, gap: f64) -> SeriesSet {
@@ -67,7 +67,7 @@ impl Progress for Impatient {
 #[test]
 fn every_method_ends_soon_after_it_was_told_to() {
     // Each of the slow methods would take much longer than is waited for.
-    let data = lorenz(9, 10, 100, 0.25);
+    let data = lorenz(13, 10, 100, 0.25);
     for method in METHODS {
         let plan = FitPlan::named(method.name()).unwrap();
         let progress = Impatient::new();
