@@ -23,7 +23,7 @@ use crate::limited;
 use crate::limits::ForbidEdges;
 use crate::method::{Experiments, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError, from_value, positions, to_object};
-use crate::polynomial;
+use crate::polynomial::{self, Wish};
 use crate::settings::row;
 
 /// The name of the method, and of a table of its settings in a settings file.
@@ -305,8 +305,11 @@ impl BridgePlan {
         progress: &dyn Progress,
     ) -> Result<Learned, MethodError> {
         let mut selection = selection;
-        let choice = selection.as_mut().map(|selection| selection.found.take());
-        let mut learned = polynomial::learn(task, equations, choice, progress)?;
+        let wish = match selection.as_mut() {
+            Some(selection) => Wish::Chosen(selection.found.take()),
+            None => Wish::Asked,
+        };
+        let mut learned = polynomial::learn(task, equations, wish, progress)?;
         let mut remarks: Vec<String> = selection.iter().flat_map(selection_remarks).collect();
         remarks.append(&mut learned.remarks);
         let left_out = left_out(task.data);

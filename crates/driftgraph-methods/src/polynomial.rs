@@ -78,20 +78,29 @@ impl Method for Polynomial {
         let nothing = EdgePrior::new(task.data.n_variables(), 0.0);
         let knowledge = with_knowledge(nothing, &task.plan.asked().edges, task.data)?;
         let own = Task { data: task.data, knowledge: &knowledge };
-        learn(own, &settings.of_core(), None, task.progress)
+        learn(own, &settings.of_core(), Wish::Asked, task.progress)
     }
 }
 
-/// Equations, as a process that can be asked; where they were chosen among candidates, those found then, if they are
-/// still at hand.
+/// Why equations are learned.
+pub(crate) enum Wish {
+    /// They were asked for.
+    Asked,
+    /// They were chosen among candidates; those found then, where they are still at hand.
+    Chosen(Option<Box<PolynomialFit>>),
+}
+
+/// Equations, as a process that can be asked.
 pub(crate) fn learn(
     task: Task<'_>,
     settings: &PolynomialSettings,
-    choice: Option<Option<Box<PolynomialFit>>>,
+    wish: Wish,
     progress: &dyn Progress,
 ) -> Result<Learned, MethodError> {
-    let are_chosen = choice.is_some();
-    let found = choice.flatten();
+    let (are_chosen, found) = match wish {
+        Wish::Asked => (false, None),
+        Wish::Chosen(found) => (true, found),
+    };
     let look = || found_equations(task, settings, Part::WHOLE, progress);
     let fit = found.map_or_else(look, |found| Ok(*found)).map_err(|error| match error {
         PolynomialError::Stopped => MethodError::Stopped,
