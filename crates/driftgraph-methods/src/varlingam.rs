@@ -11,6 +11,7 @@ mod lars;
 mod order;
 
 use driftgraph_core::fitted::edges::{Direction, LearnedEdge};
+use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, Uninformative};
 use driftgraph_data::record::TrainingRecord;
@@ -149,7 +150,7 @@ fn learn(task: &MethodTask<'_>, settings: &VarLingamSettings) -> Result<Learned,
     }
     let chosen = with_variables(data, &varying)?;
     let series = regular_series(&chosen, settings.gaps);
-    let fitted = fit(&series, &MethodTask { data: &chosen, ..*task }, settings)?;
+    let fitted = fit(&series, &chosen, settings, task.progress)?;
     let mut learned = Learned::edges(edges(data, &varying, &fitted.effects, settings)?);
     learned.remarks = sentences.iter().map(|sentence| format!("warning: {sentence}")).collect();
     learned.remarks.extend(fitted.remarks);
@@ -177,12 +178,13 @@ fn with_variables(data: &SeriesSet, chosen: &[usize]) -> Result<SeriesSet, Metho
 /// All steps: lags, autoregression, order, effects within a row, effects of earlier rows.
 fn fit(
     series: &[RegularSeries],
-    task: &MethodTask<'_>,
+    data: &SeriesSet,
     settings: &VarLingamSettings,
+    progress: &dyn Progress,
 ) -> Result<Fitted, MethodError> {
-    let d = task.data.n_variables();
+    let d = data.n_variables();
     let stop_if_told =
-        || if task.progress.is_interrupted() { Err(MethodError::Stopped) } else { Ok(()) };
+        || if progress.is_interrupted() { Err(MethodError::Stopped) } else { Ok(()) };
     let mut remarks = Vec::new();
     let rows = chosen_lags(series, d, settings)?;
     if settings.criterion != Criterion::None && settings.lags > 1 {
@@ -197,7 +199,7 @@ fn fit(
             rows.lags * d
         ));
     }
-    let goes_on = || !task.progress.is_interrupted();
+    let goes_on = || !progress.is_interrupted();
     let order = order::causal_order(&past.residuals, &goes_on).ok_or(MethodError::Stopped)?;
     let mut effects = regressed(&Columns::new(&past.residuals), &order, 0)?;
     let within = &effects.by_lag[0];
