@@ -12,7 +12,7 @@ use driftgraph_core::train::select::{
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
-use driftgraph_systems::registry;
+use driftgraph_systems::{MeasurementNoise, registry};
 
 /// Without node functions: they cost most of the time and say nothing here.
 fn settings(try_equations: bool) -> SelectSettings {
@@ -78,4 +78,28 @@ fn a_hundred_genes_get_no_equations_and_need_no_memory_for_them() {
     let (large, _) = observed("gene-network", &[("variables", 100.0)], 1000);
     assert!(bytes_of_equations(&small).is_some_and(|bytes| bytes < 1 << 30));
     assert_eq!(bytes_of_equations(&large), None);
+}
+
+/// Lorenz's systems, five series of fifty rows, of which 5 % of each deviation is noise of the measurements.
+fn noisy(system: &str, parameters: &[(&str, f64)], seed: u64) -> (SeriesSet, SignatureGraph) {
+    let system = registry::build(system, parameters, seed).unwrap();
+    let usual = Recipe::usual(system.as_ref(), seed);
+    let noise = MeasurementNoise::Relative(0.05);
+    let recipe = Recipe { n_series: 5, n_points: 50, time_range: (0.0, 4.9), noise, ..usual };
+    (generate(system.as_ref(), &recipe).unwrap().data, system.true_graph())
+}
+
+#[test]
+fn right_equations_are_taken_where_all_they_leave_is_noise_of_the_measurements() {
+    // Both have most of all pairs as true edges: 8 of 9 and 24 of 36.
+    for (data, truth) in
+        [noisy("lorenz63", &[], 2000), noisy("lorenz96", &[("variables", 6.0)], 2001)]
+    {
+        let (selection, model) = fitted(&data, &settings(true));
+        assert!(selection.equations().is_some(), "{:?}", selection.skipped);
+        for edge in model.edges() {
+            let is_claimed = edge.probability.is_some_and(|share| share > 0.5);
+            assert_eq!(is_claimed, truth.has_edge(edge.source, edge.target), "{edge:?}");
+        }
+    }
 }
