@@ -74,6 +74,10 @@ impl Progress for FitProgress {
         if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    fn is_interrupted(&self) -> bool {
+        interrupted()
+    }
+
     fn note(&self, text: &str) {
         self.lock().bar.suspend(|| printer::note(text));
     }
@@ -85,6 +89,7 @@ impl Shown {
             Part::Candidate { name, fold, n_folds } => {
                 format!("trying {name}, part {} of {n_folds} held out", fold + 1)
             }
+            Part::Trial { name } => format!("trying {name} on all rows"),
             // Samples are many and alike: elsewhere than in a bar they are told once.
             Part::Sample { number, n_samples } if !self.bar.is_hidden() => {
                 format!("bootstrap sample {} of {n_samples}", number + 1)

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::polynomial::{PolynomialSettings, PolynomialTask, fit_polynomial};
-use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::progress::{Part, Silent};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
 use driftgraph_systems::{System, registry};
@@ -65,6 +65,7 @@ impl Counts {
         let settings = PolynomialSettings::default();
         let fit = fit_polynomial(
             PolynomialTask { data: &data, knowledge: &knowledge, settings: &settings },
+            Part::WHOLE,
             &Silent,
         )?;
         self.n_true += n_true_terms(system);

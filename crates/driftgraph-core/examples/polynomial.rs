@@ -16,7 +16,7 @@ use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::polynomial::{
     OtherTerms, PolynomialFit, PolynomialSettings, PolynomialTask, fit_polynomial,
 };
-use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::progress::{Part, Silent};
 use driftgraph_core::{ObservedSeries, SeriesSet, SignatureGraph};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
@@ -188,7 +188,11 @@ impl Score {
 
 fn fitted(data: &SeriesSet, settings: &PolynomialSettings) -> anyhow::Result<PolynomialFit> {
     let knowledge = EdgePrior::new(data.n_variables(), 0.0);
-    Ok(fit_polynomial(PolynomialTask { data, knowledge: &knowledge, settings }, &Silent)?)
+    Ok(fit_polynomial(
+        PolynomialTask { data, knowledge: &knowledge, settings },
+        Part::WHOLE,
+        &Silent,
+    )?)
 }
 
 /// Probability of each edge.

@@ -6,7 +6,7 @@ use driftgraph_core::random::{Purpose, RandomStream};
 use driftgraph_core::train::polynomial::{
     OtherTerms, PolynomialFit, PolynomialSettings, PolynomialTask, TermFunction, fit_polynomial,
 };
-use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::progress::{Part, Silent};
 use driftgraph_core::{ObservedSeries, SeriesSet, SignatureGraph};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
@@ -45,7 +45,7 @@ impl Wanted {
 fn found(data: &SeriesSet, settings: &PolynomialSettings) -> PolynomialFit {
     let knowledge = EdgePrior::new(data.n_variables(), 0.0);
     let task = PolynomialTask { data, knowledge: &knowledge, settings };
-    fit_polynomial(task, &Silent).unwrap()
+    fit_polynomial(task, Part::WHOLE, &Silent).unwrap()
 }
 
 /// Edges with positive log-odds that are true, all with positive log-odds, and all that are true.

@@ -15,8 +15,11 @@ use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::bridge::memory::{self as bridge_memory, BridgeShape};
 use driftgraph_core::train::fit::fit;
 use driftgraph_core::train::memory as simulated_memory;
+use driftgraph_core::train::polynomial::{
+    self, PolynomialSettings, PolynomialTask, fit_polynomial,
+};
 use driftgraph_core::train::preset::Preset;
-use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::progress::{Part, Silent};
 use driftgraph_core::train::select::{SelectSettings, Task, fit_ensemble};
 use driftgraph_core::train::settings::FitSettings;
 use driftgraph_core::{ObservedSeries, SeriesSet};
@@ -49,6 +52,7 @@ fn case_data(case: &str) -> SeriesSet {
         "many points" => data(5, 2, 120_000),
         "many variables" => data(500, 4, 100),
         "simulated" => data(20, 40, 60),
+        "polynomial" => data(10, 5, 100),
         other => panic!("no case {other}"),
     }
 }
@@ -76,7 +80,12 @@ fn kilobytes(name: &str) -> f64 {
 fn run(case: &str) {
     let before = kilobytes("VmRSS:");
     let data = case_data(case);
-    if case == "simulated" {
+    if case == "polynomial" {
+        let knowledge = EdgePrior::new(data.n_variables(), 0.0);
+        let settings = PolynomialSettings::default();
+        let task = PolynomialTask { data: &data, knowledge: &knowledge, settings: &settings };
+        fit_polynomial(task, Part::WHOLE, &Silent).unwrap();
+    } else if case == "simulated" {
         fit(&data, &simulated_settings().check().unwrap(), &Silent).unwrap();
     } else {
         let settings = bridge_settings(case);
@@ -90,7 +99,10 @@ fn run(case: &str) {
 
 fn predicted(case: &str) -> f64 {
     let data = case_data(case);
-    let bytes = if case == "simulated" {
+    let bytes = if case == "polynomial" {
+        let settings = PolynomialSettings::default();
+        polynomial::predicted_bytes(&settings, data.n_variables(), data.n_rows())
+    } else if case == "simulated" {
         let settings = simulated_settings().check().unwrap();
         simulated_memory::predicted_bytes(&data, &settings, N_THREADS).unwrap()
     } else {
@@ -119,7 +131,7 @@ fn predicted_memory_is_within_a_factor_of_two() {
         run(&case);
         return;
     }
-    for case in ["many points", "many variables", "simulated"] {
+    for case in ["many points", "many variables", "simulated", "polynomial"] {
         let (predicted, measured) = (predicted(case), measured(case));
         let ratio = predicted / measured;
         println!("{case}: predicted {:.0} MB, measured {:.0} MB", predicted / 1e6, measured / 1e6);

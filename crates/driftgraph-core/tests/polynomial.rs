@@ -1,13 +1,18 @@
 //! Polynomial drift from coarse rows: known systems are found, and what an SDE leaves as it is stays as it is.
 
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
 use driftgraph_core::fitted::edges::LearnedEdge;
 use driftgraph_core::fitted::model::{FittedModel, ModelDescription};
 use driftgraph_core::fitted::simulate::SimulateSettings;
 use driftgraph_core::graph::prior::EdgePrior;
+use driftgraph_core::train::bridge::BridgeSettings;
 use driftgraph_core::train::polynomial::{
     OtherTerms, PolynomialFit, PolynomialSettings, PolynomialTask, fit_polynomial,
 };
-use driftgraph_core::train::progress::Silent;
+use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Silent, Step};
+use driftgraph_core::train::select::{Task, fit_ensemble};
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_systems::generate::generate;
 use driftgraph_systems::recipe::Recipe;
@@ -37,7 +42,7 @@ fn known(system: &str, n_variables: f64, gap: f64, seed: u64) -> Known {
 fn found(data: &SeriesSet, settings: &PolynomialSettings) -> PolynomialFit {
     let knowledge = EdgePrior::new(data.n_variables(), 0.0);
     let task = PolynomialTask { data, knowledge: &knowledge, settings };
-    fit_polynomial(task, &Silent).unwrap()
+    fit_polynomial(task, Part::WHOLE, &Silent).unwrap()
 }
 
 fn log_odds(fit: &PolynomialFit, n: usize) -> Vec<f64> {
@@ -213,10 +218,92 @@ fn forbidden_edges_have_no_terms_and_required_ones_are_certain() {
     knowledge.know(1, 0, 0.0).unwrap();
     knowledge.know(2, 0, 1.0).unwrap();
     let task = PolynomialTask { data: &data, knowledge: &knowledge, settings: &SETTINGS };
-    let fit = fit_polynomial(task, &Silent).unwrap();
+    let fit = fit_polynomial(task, Part::WHOLE, &Silent).unwrap();
     let equation = &fit.equations()[0];
     assert!(equation.terms.iter().all(|term| !term.factors.contains(&1)), "{equation:?}");
     let edges = fit.edges(&knowledge).unwrap();
     assert_eq!(edges.probabilities()[5], 0.0);
     assert_eq!(edges.probabilities()[10], 1.0);
+}
+
+/// Keeps what is told under the part's name, and stops after so many steps.
+struct Stopper {
+    left: Mutex<usize>,
+    kept: Mutex<Option<(String, Checkpoint)>>,
+}
+
+impl Progress for Stopper {
+    fn step(&self, step: &Step<'_>) -> ControlFlow<()> {
+        let mut left = self.left.lock().unwrap();
+        *left -= 1;
+        if *left > 0 {
+            return ControlFlow::Continue(());
+        }
+        *self.kept.lock().unwrap() = Some((step.part.to_string(), step.training.state()));
+        ControlFlow::Break(())
+    }
+
+    fn find(&self, name: &str, depends_on: &str) -> Option<Vec<u8>> {
+        let kept = self.kept.lock().unwrap();
+        let own =
+            kept.as_ref().filter(|(part, kept)| part == name && kept.depends_on == depends_on);
+        own.map(|(_, kept)| kept.bytes.clone())
+    }
+}
+
+#[test]
+fn a_search_that_was_stopped_again_and_again_ends_with_the_same_bits() {
+    let Known { data, .. } = known("lorenz96", 4.0, 0.2, 107);
+    let knowledge = EdgePrior::new(4, 0.0);
+    let task = PolynomialTask { data: &data, knowledge: &knowledge, settings: &SETTINGS };
+    let whole = found(&data, &SETTINGS);
+    assert!(whole.is_complete);
+    let stopper = Stopper { left: Mutex::new(0), kept: Mutex::new(None) };
+    let mut n_stops = 0;
+    loop {
+        // Within a descent, where it learns the prior, and between two libraries.
+        *stopper.left.lock().unwrap() = 1 + n_stops % 4;
+        let fit = fit_polynomial(task, Part::WHOLE, &stopper).unwrap();
+        if fit.is_complete {
+            assert!(fit == whole, "after {n_stops} stops");
+            break;
+        }
+        assert!(!fit.belief.has_converged && !fit.paths.is_empty());
+        n_stops += 1;
+    }
+    assert!(n_stops > 5, "{n_stops}");
+}
+
+#[test]
+fn a_linear_system_has_the_edges_and_effects_of_the_linear_candidate() {
+    let Known { data, truth } = known("linear", 5.0, 0.2, 108);
+    let knowledge = EdgePrior::new(5, 0.0);
+    let fit = found(&data, &SETTINGS);
+    // The evidence takes linear terms alone.
+    assert_eq!(fit.degree, 1);
+    let polynomial = edges(&model(fit, &data));
+    let task = Task { data: &data, knowledge: &knowledge };
+    let ensemble = fit_ensemble(task, &BridgeSettings::default(), 1, &Silent).unwrap();
+    let linear = edges(&FittedModel::from_ensemble(&ensemble, &knowledge, &data));
+    assert_eq!(polynomial.len(), linear.len());
+    let mut n_compared = 0;
+    for (own, other) in polynomial.iter().zip(&linear) {
+        assert_eq!(own.ends(), other.ends());
+        let is_true = truth.has_edge(own.source, own.target);
+        // What both are sure of is the same, and so is its strength: within what each leaves open, and steps of a fifth of the
+        // unit of time, which the linear candidate takes for as long as rows are apart.
+        let [p, q] = [own, other].map(|edge| edge.probability.unwrap());
+        assert!((p - q).abs() < 0.9, "{:?}: {p} and {q}", own.ends());
+        if is_true && p.min(q) > 0.5 {
+            let [a, b] = [own, other].map(|edge| edge.effect.unwrap());
+            let [low, high] = other.interval.unwrap();
+            assert!(
+                (a - b).abs() < (high - low).max(0.1 * b.abs()),
+                "{:?}: {a} and {b}",
+                own.ends()
+            );
+            n_compared += 1;
+        }
+    }
+    assert!(n_compared >= 4, "{n_compared}");
 }

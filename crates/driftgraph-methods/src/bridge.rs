@@ -23,7 +23,7 @@ use crate::limited;
 use crate::limits::ForbidEdges;
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
 use crate::plan::{FitPlan, PlanError, from_value, positions, to_object};
-use crate::polynomial;
+use crate::polynomial::{self, Wish};
 use crate::settings::row;
 
 /// The name of the method, and of a table of its settings in a settings file.
@@ -309,7 +309,12 @@ impl BridgePlan {
         settings: &BridgeSettings,
         progress: &dyn Progress,
     ) -> Result<Learned, MethodError> {
-        let mut learned = polynomial::learn(task, equations, progress)?;
+        let mut selection = selection;
+        let wish = match selection.as_mut() {
+            Some(selection) => Wish::Chosen(selection.found.take()),
+            None => Wish::Asked,
+        };
+        let mut learned = polynomial::learn(task, equations, wish, progress)?;
         let mut remarks: Vec<String> = selection.iter().flat_map(selection_remarks).collect();
         remarks.append(&mut learned.remarks);
         let left_out = left_out(task.data);

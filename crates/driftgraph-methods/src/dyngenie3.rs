@@ -6,6 +6,7 @@ mod decay;
 mod tree;
 
 use driftgraph_core::random::{Purpose, RandomStream};
+use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{EdgeScores, SeriesSet};
 use driftgraph_data::record::{MethodRequest, TrainingRecord};
@@ -178,35 +179,41 @@ fn scores(task: &MethodTask<'_>, settings: &DynGenie3Settings) -> Result<EdgeSco
     let rates: Vec<Vec<f64>> = rates.collect::<Result<_, _>>()?;
     let mut matrix = vec![0.0; n * n];
     for (target, rate) in rates.iter().enumerate() {
-        if task.progress.is_interrupted() {
-            return Err(MethodError::Stopped);
-        }
         let forest = Forest {
             sources: &sources,
             target: rate,
             n_candidates: settings.n_candidates(n),
             splits: settings.splits,
         };
-        for (source, share) in importance(forest, target, settings).into_iter().enumerate() {
+        let shares = importance(forest, target, settings, task.progress);
+        for (source, share) in shares.ok_or(MethodError::Stopped)?.into_iter().enumerate() {
             matrix[source * n + target] = share;
         }
     }
     Ok(EdgeScores::from_matrix(n, matrix)?)
 }
 
-/// Mean over all trees, summed in the order of the trees, whoever grew them.
-fn importance(forest: Forest<'_>, target: usize, settings: &DynGenie3Settings) -> Vec<f64> {
+/// Mean over all trees, summed in the order of the trees, whoever grew them; `None` where it is to stop.
+fn importance(
+    forest: Forest<'_>,
+    target: usize,
+    settings: &DynGenie3Settings,
+    progress: &dyn Progress,
+) -> Option<Vec<f64>> {
     let of_tree = |number: u64| {
+        if progress.is_interrupted() {
+            return None;
+        }
         let stream = target as u64 * settings.trees + number;
-        Tree::new(forest, RandomStream::new(settings.seed, Purpose::Resampling, stream))
-            .importance()
+        let random = RandomStream::new(settings.seed, Purpose::Resampling, stream);
+        Some(Tree::new(forest, random).importance())
     };
-    let all: Vec<Vec<f64>> = (0..settings.trees).into_par_iter().map(of_tree).collect();
+    let all: Option<Vec<Vec<f64>>> = (0..settings.trees).into_par_iter().map(of_tree).collect();
     let mut mean = vec![0.0; forest.sources.n_sources()];
-    for tree in &all {
+    for tree in &all? {
         mean.iter_mut().zip(tree).for_each(|(sum, value)| *sum += value / settings.trees as f64);
     }
-    mean
+    Some(mean)
 }
 
 /// Mean 0 and variance 1, or all zeros without variation.

@@ -6,6 +6,7 @@
 
 use driftgraph_core::layers::{Linear, ParameterTable, initial_values, leaky, leaky_slope};
 use driftgraph_core::train::adam::{Adam, AdamState};
+use driftgraph_core::train::progress::Progress;
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, TimeGrid};
 
 use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
@@ -67,7 +68,7 @@ impl Method for OdeMean {
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        let equation = MeanEquation::fit(task.data, &task.plan.typed()?)?;
+        let equation = MeanEquation::fit(task.data, &task.plan.typed()?, task.progress)?;
         let edges = equation.edges(task.data);
         Ok(Learned { process: Some(Box::new(equation)), ..Learned::edges(edges) })
     }
@@ -121,7 +122,11 @@ impl MeanEquation {
     /// Learns f by gradients through Euler's method.
     ///
     /// All series share one path, which starts at the first time of the data.
-    fn fit(data: &SeriesSet, settings: &OdeMeanSettings) -> Result<Self, MethodError> {
+    fn fit(
+        data: &SeriesSet,
+        settings: &OdeMeanSettings,
+        progress: &dyn Progress,
+    ) -> Result<Self, MethodError> {
         let means = Means::new(data);
         let grid = TimeGrid::new(&means.times, settings.step_size);
         let grid = grid.map_err(|_| MethodError::TimesTooUneven)?;
@@ -131,6 +136,9 @@ impl MeanEquation {
         let mut parameters: Vec<f64> = initial_values(&table, settings.seed);
         let mut adam = AdamState::new(parameters.len());
         for _ in 0..settings.steps {
+            if progress.is_interrupted() {
+                return Err(MethodError::Stopped);
+            }
             let gradient = net.loss_gradient(&parameters, &means, &grid).1;
             Adam::default().step(settings.learning_rate, &gradient, &mut adam, &mut parameters);
         }
@@ -304,6 +312,7 @@ impl Net {
 mod tests {
     use driftgraph_core::ObservedSeries;
     use driftgraph_core::process::solver::{Scheme, integrate};
+    use driftgraph_core::train::progress::Silent;
 
     use super::*;
 
@@ -349,7 +358,7 @@ mod tests {
     #[test]
     fn a_path_without_chance_is_followed() {
         let data = decay();
-        let equation = MeanEquation::fit(&data, &CHOSEN).unwrap();
+        let equation = MeanEquation::fit(&data, &CHOSEN, &Silent).unwrap();
         let times = data.series()[0].times();
         let grid = TimeGrid::new(times, CHOSEN.step_size).unwrap();
         let no_noise = |_, _, dw: &mut [f64]| dw.fill(0.0);

@@ -80,8 +80,9 @@ impl Method for Pcmci {
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
         let settings: PcmciSettings = task.plan.typed()?;
-        let samples = checked_samples(self.name(), task.data, &settings.common)?;
+        let samples = checked_samples(self.name(), task, &settings.common)?;
         let found = settings.run(&samples, task.data.n_variables());
+        stop_if_told(task)?;
         let mut learned = Learned::edges(edges(&found.results, &found.links, false)?);
         Constants::of(task.data).tell(&mut learned);
         learned.remarks.extend(few_samples(task.data, &samples, &settings.common));
@@ -128,8 +129,9 @@ impl Method for PcmciPlus {
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
         let settings: PlusMethodSettings = task.plan.typed()?;
-        let samples = checked_samples(self.name(), task.data, &settings.common)?;
+        let samples = checked_samples(self.name(), task, &settings.common)?;
         let (found, alpha) = settings.run(&samples, task.data.n_variables());
+        stop_if_told(task)?;
         let mut learned =
             Learned::edges(edges(&found.results, &found.links, settings.directed_scores)?);
         Constants::of(task.data).tell(&mut learned);
@@ -161,14 +163,20 @@ fn needed_bytes(settings: &Common, data: &SeriesSet) -> u64 {
     (8 * n_columns * (2 * data.n_rows() + 2 * n_columns)) as u64
 }
 
+/// Tests that were left out say nothing.
+fn stop_if_told(task: &MethodTask<'_>) -> Result<(), MethodError> {
+    if task.progress.is_interrupted() { Err(MethodError::Stopped) } else { Ok(()) }
+}
+
 /// The samples of all tests, if there are enough.
-fn checked_samples(
+fn checked_samples<'a>(
     method: &'static str,
-    data: &SeriesSet,
+    task: &MethodTask<'a>,
     settings: &Common,
-) -> Result<Samples, MethodError> {
+) -> Result<Samples<'a>, MethodError> {
+    let data = task.data;
     let series = regular_series(data, settings.gaps);
-    let samples = Samples::new(&series, data.n_variables(), settings.tau_max);
+    let samples = Samples::new(&series, data.n_variables(), settings.tau_max, task.progress);
     if samples.n_samples() >= MIN_SAMPLES {
         return Ok(samples);
     }

@@ -6,7 +6,7 @@ use driftgraph_core::graph::prior::EdgePrior;
 use driftgraph_core::train::polynomial::{
     OtherTerms, PolynomialError, PolynomialFit, PolynomialSettings, predicted_bytes,
 };
-use driftgraph_core::train::progress::Progress;
+use driftgraph_core::train::progress::{Part, Progress};
 use driftgraph_core::train::select::{Task, found_equations};
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_data::record::TrainingRecord;
@@ -56,7 +56,7 @@ impl Method for Polynomial {
                 "leaves out gaps that are much longer than the time in which the data vary by one deviation, where the others are enough",
             ),
             missing_cells: Handling::Instead(
-                "goes from one row without missing cells to the next, and leaves out what is between",
+                "learns terms from one row without missing cells to the next; what is measured between says where the paths went",
             ),
             ..Takes::ALL
         }
@@ -78,28 +78,43 @@ impl Method for Polynomial {
         let nothing = EdgePrior::new(task.data.n_variables(), 0.0);
         let knowledge = with_knowledge(nothing, &task.plan.asked().edges, task.data)?;
         let own = Task { data: task.data, knowledge: &knowledge };
-        learn(own, &settings.of_core(), task.progress)
+        learn(own, &settings.of_core(), Wish::Asked, task.progress)
     }
+}
+
+/// Why equations are learned.
+pub(crate) enum Wish {
+    /// They were asked for.
+    Asked,
+    /// They were chosen among candidates; those found then, where they are still at hand.
+    Chosen(Option<Box<PolynomialFit>>),
 }
 
 /// Equations, as a process that can be asked.
 pub(crate) fn learn(
     task: Task<'_>,
     settings: &PolynomialSettings,
+    wish: Wish,
     progress: &dyn Progress,
 ) -> Result<Learned, MethodError> {
-    let fit = found_equations(task, settings, progress).map_err(|error| match error {
+    let (are_chosen, found) = match wish {
+        Wish::Asked => (false, None),
+        Wish::Chosen(found) => (true, found),
+    };
+    let look = || found_equations(task, settings, Part::WHOLE, progress);
+    let fit = found.map_or_else(look, |found| Ok(*found)).map_err(|error| match error {
         PolynomialError::Stopped => MethodError::Stopped,
         PolynomialError::Data(error) => MethodError::Data(error),
         PolynomialError::TooFewGaps { found, needed } => MethodError::TooFewSteps { found, needed },
         other => unusable(other.to_string()),
     })?;
-    let (has_converged, adequacy) = (fit.belief.has_converged, fit.adequacy.clone());
-    let mut remarks = remarks(&fit);
+    let has_converged = fit.belief.has_converged && fit.is_complete;
+    let adequacy = fit.adequacy.clone();
+    let mut remarks = remarks(&fit, settings);
     let model = FittedModel::from_polynomial(fit, *settings, task.knowledge, task.data)
         .map_err(|error| unusable(error.to_string()))?;
     let edges = model.edges();
-    let doubts = doubts_of_equations(&adequacy, &edges, task.data.n_variables());
+    let doubts = doubts_of_equations(&adequacy, &edges, task.data.n_variables(), are_chosen);
     remarks.extend(
         doubts.iter().map(|doubt| format!("warning: not to be taken at its word: {doubt}")),
     );
@@ -162,7 +177,7 @@ impl TryFrom<String> for Terms {
 }
 
 /// What the user should know.
-fn remarks(fit: &PolynomialFit) -> Vec<String> {
+fn remarks(fit: &PolynomialFit, settings: &PolynomialSettings) -> Vec<String> {
     let mut remarks = Vec::new();
     match fit.over_linear {
         Some(_) if fit.tried.len() > 1 => remarks.extend(of_several(fit)),
@@ -181,13 +196,22 @@ fn remarks(fit: &PolynomialFit) -> Vec<String> {
             fit.n_left_out, fit.n_gaps, fit.unit
         ));
     }
-    if fit.longest > TOO_LONG {
+    if fit.longest > TOO_LONG && settings.other.waves {
+        remarks.push(format!(
+            "between rows the data go {:.1} times as far, in radians, as sines take to bend: too far for sines to be found reliably; \
+             sample faster, or leave `sine` out",
+            fit.longest
+        ));
+    } else if fit.longest > TOO_LONG {
         remarks.push(format!(
             "the data vary by {:.1} deviations between rows: too much for equations to be found reliably; sample faster",
             fit.longest
         ));
     }
-    if !fit.belief.has_converged {
+    if !fit.is_complete {
+        let remark = "warning: stopped before the end: equations and paths still changed, and not every kind of terms was tried";
+        remarks.push(remark.to_owned());
+    } else if !fit.belief.has_converged {
         remarks.push("equations and paths still changed in the last round".to_owned());
     }
     remarks

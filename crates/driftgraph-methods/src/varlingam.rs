@@ -11,6 +11,7 @@ mod lars;
 mod order;
 
 use driftgraph_core::fitted::edges::{Direction, LearnedEdge};
+use driftgraph_core::train::progress::Progress;
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, Uninformative};
 use driftgraph_data::record::TrainingRecord;
@@ -92,7 +93,7 @@ impl Method for VarLingam {
     }
 
     fn learn(&self, task: &MethodTask<'_>) -> Result<Learned, MethodError> {
-        learn(task.data, &task.plan.typed()?)
+        learn(task, &task.plan.typed()?)
     }
 }
 
@@ -133,7 +134,8 @@ struct Effects {
     deviations: Mat<f64>,
 }
 
-fn learn(data: &SeriesSet, settings: &VarLingamSettings) -> Result<Learned, MethodError> {
+fn learn(task: &MethodTask<'_>, settings: &VarLingamSettings) -> Result<Learned, MethodError> {
+    let data = task.data;
     let varying: Vec<usize> =
         (0..data.n_variables()).filter(|&idx| left_out(data, idx).is_none()).collect();
     let sentences: Vec<String> = (data.variables().iter().enumerate())
@@ -145,7 +147,8 @@ fn learn(data: &SeriesSet, settings: &VarLingamSettings) -> Result<Learned, Meth
         return Err(MethodError::Unusable { method: NAME, reason });
     }
     let chosen = with_variables(data, &varying)?;
-    let fitted = fit(&regular_series(&chosen, settings.gaps), &chosen, settings)?;
+    let series = regular_series(&chosen, settings.gaps);
+    let fitted = fit(&series, &chosen, settings, task.progress)?;
     let mut learned = Learned::edges(edges(data, &varying, &fitted.effects, settings)?);
     learned.remarks = sentences.iter().map(|sentence| format!("warning: {sentence}")).collect();
     learned.remarks.extend(fitted.remarks);
@@ -175,14 +178,18 @@ fn fit(
     series: &[RegularSeries],
     data: &SeriesSet,
     settings: &VarLingamSettings,
+    progress: &dyn Progress,
 ) -> Result<Fitted, MethodError> {
     let d = data.n_variables();
+    let stop_if_told =
+        || if progress.is_interrupted() { Err(MethodError::Stopped) } else { Ok(()) };
     let mut remarks = Vec::new();
     let rows = chosen_lags(series, d, settings)?;
     if settings.criterion != Criterion::None && settings.lags > 1 {
         remarks.push(format!("chose {} of up to {} lags", rows.lags, settings.lags));
     }
     let past = Autoregression::fit(&rows)?;
+    stop_if_told()?;
     if past.penalty.is_some() {
         remarks.push(format!(
             "warning: {} rows for {} coefficients each: the past was fitted by ridge regression instead of least squares",
@@ -190,7 +197,8 @@ fn fit(
             rows.lags * d
         ));
     }
-    let order = order::causal_order(&past.residuals);
+    let goes_on = || !progress.is_interrupted();
+    let order = order::causal_order(&past.residuals, &goes_on).ok_or(MethodError::Stopped)?;
     let mut effects = regressed(&Columns::new(&past.residuals), &order, 0)?;
     let within = &effects.by_lag[0];
     let identity_less = Mat::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) - within[(i, j)]);
@@ -202,6 +210,7 @@ fn fit(
             rows.n_rows()
         ));
     } else if settings.prune {
+        stop_if_told()?;
         effects = regressed(&Columns::new(&rows.table), &order, rows.lags)?;
     }
     Ok(Fitted { effects, order, remarks })

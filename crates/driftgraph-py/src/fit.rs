@@ -100,6 +100,7 @@ impl Progress for Watcher {
         if let Ok(mut told) = self.told.try_lock() {
             let (choosing, part, number, n_parts) = match step.part {
                 Part::Candidate { name, fold, n_folds } => (true, name.to_owned(), fold, n_folds),
+                Part::Trial { name } => (true, name.to_owned(), 0, 1),
                 Part::Member { number, n_members } => (false, String::new(), number, n_members),
                 Part::Sample { number, n_samples } => (false, String::new(), number, n_samples),
             };
@@ -119,6 +120,10 @@ impl Progress for Watcher {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     fn note(&self, text: &str) {

@@ -89,10 +89,18 @@ pub enum JobError {
         folder: PathBuf,
     },
     /// A stop before there was anything to save as a result.
-    #[error("stopped while settings were being chosen: there is no graph yet, but nothing is lost")]
+    #[error(
+        "{} before there was a graph{}",
+        if *is_late { "the time was up" } else { "stopped" },
+        if *is_kept { ", but nothing is lost" } else { ", and nothing could be kept" }
+    )]
     StoppedBeforeModel {
         /// The folder, from which the fit can go on.
         folder: PathBuf,
+        /// Whether the clock stopped it, not the user.
+        is_late: bool,
+        /// Whether something was kept to go on from.
+        is_kept: bool,
     },
     /// Data of the run that cannot be read again, or have changed.
     #[error(transparent)]
@@ -130,8 +138,9 @@ impl JobError {
                 "go on with `driftgraph fit --resume {}`, or replace it with `--force`",
                 folder.display()
             ),
-            Self::StoppedBeforeModel { folder } => {
-                format!("go on with `driftgraph fit --resume {}`", folder.display())
+            Self::StoppedBeforeModel { folder, is_kept, .. } => {
+                let verb = if *is_kept { "go on" } else { "begin again" };
+                format!("{verb} with `driftgraph fit --resume {}`", folder.display())
             }
             Self::FinishedAlready { takes_more: true, .. } => {
                 "ask for more steps with `--extend-steps N`, or start anew with `fit DATA`".to_owned()
@@ -170,9 +179,16 @@ impl JobError {
 
 /// A method's error; what it says of settings and of stopping has its own place here.
 impl JobError {
-    pub(crate) fn of_method(error: MethodError, folder: &std::path::Path) -> Self {
+    /// Where it was stopped, whether by the clock, and whether there is something to go on from.
+    pub(crate) fn of_method(
+        error: MethodError,
+        folder: &std::path::Path,
+        [is_late, is_kept]: [bool; 2],
+    ) -> Self {
         match error {
-            MethodError::Stopped => Self::StoppedBeforeModel { folder: folder.to_owned() },
+            MethodError::Stopped => {
+                Self::StoppedBeforeModel { folder: folder.to_owned(), is_late, is_kept }
+            }
             MethodError::Diverged(divergence) => {
                 Self::Diverged { diagnosis: divergence.to_string(), saved: None }
             }

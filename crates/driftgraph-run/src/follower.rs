@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use driftgraph_core::train::progress::{Checkpoint, Part, Progress, Step};
+use driftgraph_core::train::progress::{Checkpoint, Progress, Step};
 use driftgraph_data::record::Ending;
 
 use crate::checkpoint::key;
@@ -27,6 +27,15 @@ struct Shared {
     error: Option<JobError>,
     warned: bool,
     rhythm: Rhythm,
+}
+
+impl Shared {
+    /// Something was told to end; what the user wishes counts more than what the clock says.
+    fn end(&mut self, ending: Ending) {
+        if self.ending != Ending::Interrupted {
+            self.ending = ending;
+        }
+    }
 }
 
 impl<'a> Follower<'a> {
@@ -66,17 +75,21 @@ impl<'a> Follower<'a> {
     /// Whether user or clock want the part to stop.
     fn wish(&self, step: &Step<'_>) -> Option<Ending> {
         // Choosing may take half of the time, the final fits need the rest.
-        let choosing = matches!(step.part, Part::Candidate { .. });
+        let choosing = step.part.is_choice();
         let budget = self.work.pace.time_budget;
         let budget = budget.map(|budget| if choosing { budget / 2 } else { budget });
-        if self.work.progress.step(step).is_break() {
+        if self.work.progress.step(step).is_break() || self.work.progress.is_interrupted() {
             return Some(Ending::Interrupted);
         }
         let is_last = step.number + 1 >= step.end;
-        let out_of_time = budget.is_some_and(|budget| self.work.spent + self.elapsed() >= budget);
+        let out_of_time = self.is_spent(budget);
         let most = self.work.pace.step_budget.filter(|_| !choosing);
         let out_of_steps = most.is_some_and(|most| step.number + 1 >= most);
         ((out_of_time || out_of_steps) && !is_last).then_some(Ending::TimeBudget)
+    }
+
+    fn is_spent(&self, budget: Option<Duration>) -> bool {
+        budget.is_some_and(|budget| self.work.spent + self.elapsed() >= budget)
     }
 
     /// Keeps something on disk; the fit outlives a full disk, but not the loss of its folder.
@@ -123,9 +136,9 @@ impl Progress for Follower<'_> {
         }
         let mut shared = self.lock();
         // Candidates that are out of time leave the final fits theirs.
-        let choosing = matches!(step.part, Part::Candidate { .. });
+        let choosing = step.part.is_choice();
         if let Some(ending) = stop.filter(|ending| !choosing || *ending == Ending::Interrupted) {
-            shared.ending = ending;
+            shared.end(ending);
         }
         if stop.is_some() || shared.error.is_some() {
             ControlFlow::Break(())
@@ -153,8 +166,19 @@ impl Progress for Follower<'_> {
     }
 
     fn is_interrupted(&self) -> bool {
-        let shared = self.lock();
-        shared.ending == Ending::Interrupted || shared.error.is_some()
+        let is_wished = self.work.progress.is_interrupted();
+        let is_late = self.is_out_of_time();
+        let mut shared = self.lock();
+        if is_wished {
+            shared.end(Ending::Interrupted);
+        } else if is_late {
+            shared.end(Ending::TimeBudget);
+        }
+        is_late || shared.ending == Ending::Interrupted || shared.error.is_some()
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.is_spent(self.work.pace.time_budget) && !self.work.progress.is_interrupted()
     }
 
     fn note(&self, text: &str) {

@@ -274,7 +274,10 @@ impl Work<'_> {
             Ok(learned) => learned,
             Err(error) => {
                 follower.finish_log()?;
-                return Err(JobError::of_method(error, folder));
+                let parts = self.folder.checkpoints.parts();
+                let stopped =
+                    [ending == Ending::TimeBudget, parts.is_ok_and(|parts| !parts.is_empty())];
+                return Err(JobError::of_method(error, folder, stopped));
             }
         };
         let divergence = learned.divergence;

@@ -144,6 +144,10 @@ impl Progress for LiveFit {
         }
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
     fn note(&self, text: &str) {
         self.lock().notes.push(text.to_owned());
         let _ = self.sender.send(serde_json::json!({"note": text}).to_string());
@@ -157,6 +161,9 @@ fn names(part: Part<'_>) -> (String, String) {
             format!("choosing settings: {name}, part {} of {n_folds} held out", fold + 1),
             format!("trying {name}, part {}", fold + 1),
         ),
+        Part::Trial { name } => {
+            (format!("choosing settings: {name}, all rows"), format!("trying {name}, all rows"))
+        }
         Part::Member { number, n_members } => (
             format!("fitting all data, seed {} of {n_members}", number + 1),
             format!("final fit, seed {}", number + 1),

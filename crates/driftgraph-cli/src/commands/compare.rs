@@ -74,6 +74,10 @@ impl Progress for Quiet<'_> {
         self.0.step(step)
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
+    }
+
     fn note(&self, text: &str) {
         if text.starts_with("warning") {
             self.0.note(text);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use driftgraph_core::random::{Purpose, RandomStream};
 
@@ -137,6 +137,41 @@ fn an_interrupt_while_settings_are_chosen_loses_nothing() {
     assert!(text.contains("nothing is lost") && text.contains("--resume parts"), "{text}");
     sandbox.stdout("fit --resume parts");
     assert!(result(&sandbox.path("whole")) == result(&run));
+}
+
+#[test]
+fn equations_under_way_end_within_a_round_and_go_on_to_the_same_bytes() {
+    let sandbox = Sandbox::new();
+    let generated =
+        "generate lorenz96 --set variables=8 --series 8 --points 80 --span 0 19.75 --out system";
+    sandbox.stdout(generated);
+    let fit = "fit system/data.csv --method polynomial --threads 1";
+    let whole = Instant::now();
+    sandbox.stdout(&format!("{fit} --out whole"));
+    let whole = whole.elapsed();
+    let ending = |run: &str| {
+        let text = sandbox.read(&format!("{run}/run.json"));
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["ending"].clone()
+    };
+    // By the user.
+    let child = quiet(&sandbox, &format!("{fit} --out parts"));
+    wait_for(&sandbox.path("parts/job.json"));
+    sleep(whole / 5);
+    interrupt(&child);
+    let (told, output) = (Instant::now(), child.wait_with_output().unwrap());
+    assert!(told.elapsed() < whole / 2, "{:?} of {whole:?}", told.elapsed());
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(ending("parts"), "interrupted");
+    assert!(sandbox.read("parts/run.json").contains("stopped before the end"));
+    // By the clock.
+    let budget = format!("--time-budget {}ms", (whole / 5).as_millis());
+    sandbox.stdout(&format!("{fit} --out late {budget}"));
+    assert_eq!(ending("late"), "time-budget");
+    for run in ["parts", "late"] {
+        sandbox.stdout(&format!("fit --resume {run} --threads 2"));
+        assert_eq!(ending(run), "finished");
+        assert!(result(&sandbox.path("whole")) == result(&sandbox.path(run)), "{run}");
+    }
 }
 
 fn wait_for(file: &Path) {

@@ -9,7 +9,7 @@ use crate::SeriesSet;
 use crate::train::bridge::BridgeSettings;
 use crate::train::fit::fit;
 use crate::train::polynomial::{PolynomialTask, fit_polynomial};
-use crate::train::progress::Step;
+use crate::train::progress::{Part, Step};
 use crate::train::select::{Task, fit_ensemble};
 
 impl FittedModel {
@@ -39,7 +39,7 @@ impl FittedModel {
             ModelPart::Polynomial(part) => {
                 let (knowledge, settings) = (&part.knowledge, &part.settings);
                 let task = PolynomialTask { data, knowledge, settings };
-                let fit = fit_polynomial(task, &follow)?;
+                let fit = fit_polynomial(task, Part::WHOLE, &follow)?;
                 (Self::from_polynomial(fit, *settings, knowledge, data)?, None)
             }
             ModelPart::Simulated(part) => {

@@ -284,8 +284,11 @@ impl LinearTask {
         let mut chains = self.chains(N_PLAIN, &state, &paths, &adequacy);
         state.evidence_share = evidence_share(&adequacy);
         while !chains[0].is_done() {
+            if follower.progress.is_interrupted() {
+                return None;
+            }
             let fine = chains.par_iter_mut().map(Chain::sweep).collect::<Vec<_>>();
-            if fine.iter().any(Option::is_none) || follower.progress.is_interrupted() {
+            if fine.iter().any(Option::is_none) {
                 return None;
             }
         }

@@ -1,25 +1,25 @@
 //! A polynomial drift from coarse rows, in the user's units: gaps, descent, choice of degree, hidden paths, beliefs.
 
 mod adequacy;
-mod choice;
 mod paths;
+mod search;
 mod terms;
 
-use super::progress::Progress;
 use crate::data::uninformative::Uninformative;
 use crate::graph::prior::{EdgePrior, EdgeRule};
 use crate::numeric::real::Real;
 use crate::posterior::linear::adequacy::Adequacy;
 use crate::posterior::polynomial::belief::Belief;
-use crate::posterior::polynomial::descent::{NoFit, gap_log_density};
+use crate::posterior::polynomial::descent::gap_log_density;
 use crate::posterior::polynomial::equations::{Sizes, Units, equations};
 use crate::posterior::polynomial::gaps::{GapRules, Gaps};
 use crate::posterior::polynomial::hidden_path::HiddenPath;
 use crate::posterior::polynomial::library::{Curves, Library};
 use crate::posterior::polynomial::skeleton::Candidates;
+use crate::train::progress::{Part, Progress, find};
 use crate::{CoreError, SeriesSet, Standardizer};
-use choice::Choice;
 use rayon::prelude::*;
+use search::{Choice, Search};
 
 pub use crate::posterior::polynomial::equations::{Equation, EquationTerm, TermFunction};
 pub use terms::{OtherTerms, Tried};
@@ -100,6 +100,8 @@ pub struct PolynomialFit {
     pub longest: f64,
     /// The longest sub-step, in these units.
     pub sub_step: f64,
+    /// Whether it came to its end; what there was, where it was stopped.
+    pub is_complete: bool,
 }
 
 /// The hidden path of one series on its grid.
@@ -148,15 +150,6 @@ pub enum PolynomialError {
     NotFinite,
 }
 
-impl From<NoFit> for PolynomialError {
-    fn from(error: NoFit) -> Self {
-        match error {
-            NoFit::Stopped => Self::Stopped,
-            NoFit::NotFinite => Self::NotFinite,
-        }
-    }
-}
-
 /// Coefficients of a target with so many sources, at most.
 fn most_unknowns(settings: &PolynomialSettings, n_sources: usize) -> usize {
     let OtherTerms { saturations, waves } = settings.other;
@@ -200,9 +193,12 @@ pub fn predicted_work(settings: &PolynomialSettings, n_variables: usize, n_rows:
     ROUNDS * (of_steps + unknowns * unknowns * unknowns / 3.0)
 }
 
-/// Finds a polynomial drift; the same bits on any number of threads.
+/// Finds a polynomial drift, or goes on where the part was left; the same bits on any number of threads.
+///
+/// Every round of a descent is a step of the part, after which it may end with what there is.
 pub fn fit_polynomial(
     task: PolynomialTask<'_>,
+    part: Part<'_>,
     progress: &dyn Progress,
 ) -> Result<PolynomialFit, PolynomialError> {
     let PolynomialTask { data, knowledge, settings } = task;
@@ -244,8 +240,17 @@ pub fn fit_polynomial(
     if other.waves {
         libraries.push(Library::bent(terms::waves(&own), &is_source));
     }
-    let Choice { library, mut belief, over_linear, tried } =
-        Choice::new(&gaps, libraries, progress)?;
+    let search = Search {
+        gaps: &gaps,
+        libraries: &libraries,
+        settings,
+        knowledge,
+        varying: &varying,
+        part,
+        progress,
+    };
+    let kept = find(progress, &part.to_string(), settings).unwrap_or_default();
+    let Choice { library, mut belief, over_linear, tried, is_complete } = search.chosen(kept)?;
     let measurement = vec![paths::AS_MEASURED; n];
     let paths = paths::hidden_paths(&standard, &gaps, &library, &belief, &measurement);
     let adequacy = adequacy::adequacy(&standard, &gaps, &library, &belief);
@@ -268,6 +273,7 @@ pub fn fit_polynomial(
         unit: gaps.unit,
         longest: gaps.longest,
         sub_step: gaps.sub_step,
+        is_complete,
     })
 }
 
@@ -295,6 +301,17 @@ fn sources(rules: &[EdgeRule], n: usize, gaps: &Gaps) -> Vec<bool> {
         [rule != EdgeRule::Forbidden, rule == EdgeRule::Required]
     };
     Candidates { gaps: &gaps.used, rules: &rules, most: MOST_SOURCES }.chosen(n)
+}
+
+/// Log-odds over all variables, what is known of edges among them, from those of the variables that vary.
+fn over_all(own: &[f64], varying: &[usize], knowledge: &EdgePrior) -> Vec<f64> {
+    let (n, n_all) = (varying.len(), knowledge.n_variables());
+    let mut all = vec![f64::NEG_INFINITY; n_all * n_all];
+    for (idx, odds) in own.iter().enumerate() {
+        let at = varying[idx / n] * n_all + varying[idx % n];
+        all[at] = odds + knowledge.log_odds()[at];
+    }
+    knowledge.rules().iter().zip(all).map(|(rule, odds)| rule.log_odds(odds)).collect()
 }
 
 /// Edges of a polynomial process, `[source, target]` over all variables.
@@ -344,16 +361,7 @@ impl PolynomialFit {
         let (library, n) = (self.library(), self.varying.len());
         let full = self.belief.log_odds(&library, &vec![1.0; n])?;
         let careful = self.belief.log_odds(&library, &self.evidence_shares())?;
-        let n_all = knowledge.n_variables();
-        let spread = |own: &[f64]| -> Vec<f64> {
-            let mut all = vec![f64::NEG_INFINITY; n_all * n_all];
-            for (idx, odds) in own.iter().enumerate() {
-                let at = self.varying[idx / n] * n_all + self.varying[idx % n];
-                all[at] = odds + knowledge.log_odds()[at];
-            }
-            let rules = knowledge.rules().iter().zip(all);
-            rules.map(|(rule, odds)| rule.log_odds(odds)).collect()
-        };
+        let spread = |own: &[f64]| over_all(own, &self.varying, knowledge);
         Some(PolynomialEdges { log_odds: spread(&full), believed: spread(&careful) })
     }
 

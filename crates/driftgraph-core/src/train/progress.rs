@@ -24,6 +24,11 @@ pub enum Part<'a> {
         /// Number of folds.
         n_folds: usize,
     },
+    /// A candidate is fitted to all data, to see what it leaves unexplained.
+    Trial {
+        /// Name of the candidate.
+        name: &'a str,
+    },
     /// All data are fitted.
     Member {
         /// Number of the fit, from 0.
@@ -48,6 +53,18 @@ impl Part<'_> {
     pub fn is_logged(&self) -> bool {
         matches!(self, Self::Member { number: 0, .. })
     }
+
+    /// Whether it serves the choice among candidates, after which there is more to do.
+    pub fn is_choice(&self) -> bool {
+        matches!(self, Self::Candidate { .. } | Self::Trial { .. })
+    }
+}
+
+/// Letters and digits of a name, joined by `-`.
+fn words_of(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-")
 }
 
 /// The name of the part, fit for a file.
@@ -56,10 +73,9 @@ impl fmt::Display for Part<'_> {
         match self {
             Self::Member { number, .. } => write!(f, "fit-{}", number + 1),
             Self::Sample { number, .. } => write!(f, "sample-{}", number + 1),
+            Self::Trial { name } => write!(f, "{}-of-all", words_of(name)),
             Self::Candidate { name, fold, .. } => {
-                let words = name.split(|letter: char| !letter.is_alphanumeric());
-                let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-                write!(f, "{}-without-part-{}", words.join("-"), fold + 1)
+                write!(f, "{}-without-part-{}", words_of(name), fold + 1)
             }
         }
     }
@@ -159,8 +175,15 @@ pub trait Progress: Sync {
     /// What was kept under a name is not needed any more.
     fn forget(&self, _name: &str) {}
 
-    /// Whether everything is to end as soon as possible.
+    /// Whether everything is to end as soon as possible, since the user wishes it or the time is up.
+    ///
+    /// What takes long between two steps, or takes none, asks this again and again; an answer of `true` counts as its end.
     fn is_interrupted(&self) -> bool {
+        false
+    }
+
+    /// Whether the time is up, so that what was learned is to be saved rather than to be gone on with.
+    fn is_out_of_time(&self) -> bool {
         false
     }
 
@@ -249,6 +272,24 @@ impl Progress for StopAlone<'_> {
 
     fn is_interrupted(&self) -> bool {
         self.0.is_interrupted()
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.0.is_out_of_time()
+    }
+}
+
+/// The same for what is to be finished when the time is up: it ends when the user wishes, whatever the clock says.
+#[derive(Clone, Copy)]
+pub(crate) struct UserStopAlone<'a>(pub(crate) &'a dyn Progress);
+
+impl Progress for UserStopAlone<'_> {
+    fn step(&self, _: &Step<'_>) -> ControlFlow<()> {
+        if self.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted() && !self.0.is_out_of_time()
     }
 }
 

@@ -22,8 +22,8 @@ pub use stability::{Stability, bootstrap_sample, stability};
 
 use super::bridge::{BridgeError, BridgeFit, BridgeSettings, NoiseScale, Shares, state_key};
 use super::linear::{Extent, Follower};
-use super::polynomial::PolynomialSettings;
-use super::progress::{Part, Progress, StopAlone};
+use super::polynomial::{PolynomialFit, PolynomialSettings};
+use super::progress::{Part, Progress, StopAlone, UserStopAlone};
 use crate::SeriesSet;
 use crate::graph::prior::EdgePrior;
 use crate::posterior::bridge::innovation::InnovationLaw;
@@ -148,6 +148,16 @@ pub struct Selection {
     /// A sentence for each candidate that was not worth its cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
+    /// The equations of all data where they won; not kept with the choice.
+    #[serde(skip)]
+    pub found: Option<Box<PolynomialFit>>,
+}
+
+impl Selection {
+    /// Before anything was compared with nothing added.
+    fn of(plain: CandidateReport, unit: Option<HeldOutUnit>) -> Self {
+        Self { candidates: vec![plain], chosen: 0, unit, skipped: Vec::new(), found: None }
+    }
 }
 
 /// A model in training: what it is fitted to, and what it may assume.
@@ -207,7 +217,8 @@ fn careful_beliefs(
     let linear = linear_only(settings);
     let key = state_key(&linear);
     let task = linear.check()?.linear_task(data, knowledge)?;
-    let follower = Follower { part: Part::WHOLE, progress: &StopAlone(progress), key };
+    // What is believed without them would be too sure: they end when the user wishes, not when the time is up.
+    let follower = Follower { part: Part::WHOLE, progress: &UserStopAlone(progress), key };
     Ok(task.careful_probabilities(&follower))
 }
 
@@ -222,8 +233,7 @@ pub fn select(
     let base = settled(task.data, &settings.base)?;
     let plain = CandidateReport::plain(&base);
     let Some(folds) = Folds::new(task.data, settings.n_folds, base.seed)? else {
-        let candidates = vec![plain];
-        return Ok(Selection { candidates, chosen: 0, unit: None, skipped: Vec::new() });
+        return Ok(Selection::of(plain, None));
     };
     let left = left_by_linear(task, &base, progress)?;
     let seen = Seen { task, settings, base: &base, left };

@@ -63,7 +63,7 @@ fn mean_importances_are_those_of_scikit_learn() {
             n_candidates: settings.n_candidates(6),
             splits,
         };
-        let found = importance(forest, 0, &settings);
+        let found = importance(forest, 0, &settings, &Silent).unwrap();
         for source in 0..6 {
             // Twice as many trees here: the difference of the means has a deviation of sqrt(1.5) errors. Four of
             // them, with a fixed seed; twelve comparisons would fail by chance once in a thousand times.

@@ -1,5 +1,6 @@
 //! Every run of the reference, compared number by number.
 
+use driftgraph_core::train::progress::Silent;
 use driftgraph_core::{ObservedSeries, SeriesSet};
 use serde_json::{Map, Value, json};
 
@@ -52,8 +53,8 @@ fn plan_of(run: &Value) -> FitPlan {
     FitPlan::named(method).unwrap().with(settings).unwrap()
 }
 
-fn samples_of(data: &SeriesSet, tau_max: usize) -> Samples {
-    Samples::new(&regular_series(data, Gaps::LeaveOut), data.n_variables(), tau_max)
+fn samples_of(data: &SeriesSet, tau_max: usize) -> Samples<'static> {
+    Samples::new(&regular_series(data, Gaps::LeaveOut), data.n_variables(), tau_max, &Silent)
 }
 
 fn entry(matrix: &Value, pair: Pair) -> &Value {

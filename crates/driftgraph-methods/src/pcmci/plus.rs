@@ -62,7 +62,7 @@ pub(crate) struct PlusLinks {
 /// Samples with the lagged parents that every test is given.
 #[derive(Clone, Copy)]
 struct Evidence<'a> {
-    samples: &'a Samples,
+    samples: &'a Samples<'a>,
     parents: &'a [Vec<Node>],
     alpha: f64,
 }

@@ -1,5 +1,7 @@
 //! Partial correlations of variables at lags, from all series together.
 
+use driftgraph_core::train::progress::Progress;
+
 use crate::regular::RegularSeries;
 
 use super::lags::Node;
@@ -9,7 +11,9 @@ use super::student::two_sided_p;
 const DEPENDENT: f64 = 1e-11;
 
 /// The samples of every variable at every lag, over all series.
-pub(crate) struct Samples {
+pub(crate) struct Samples<'a> {
+    /// Whom tests ask whether to go on.
+    progress: &'a dyn Progress,
     n_variables: usize,
     n_samples: usize,
     /// `[lag, variable]`, each with one value per sample.
@@ -36,9 +40,14 @@ impl Tested {
     }
 }
 
-impl Samples {
+impl<'a> Samples<'a> {
     /// The rows of all series that have 2 `tau_max` rows before them, whatever the lags of a test.
-    pub(crate) fn new(series: &[RegularSeries], n_variables: usize, tau_max: usize) -> Self {
+    pub(crate) fn new(
+        series: &[RegularSeries],
+        n_variables: usize,
+        tau_max: usize,
+        progress: &'a dyn Progress,
+    ) -> Self {
         let first = 2 * tau_max;
         let column = |idx: usize| -> Vec<f64> {
             let (lag, variable) = (idx / n_variables, idx % n_variables);
@@ -55,7 +64,7 @@ impl Samples {
             let all: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
             correlation_matrix(&all)
         });
-        Self { n_variables, n_samples, columns, constant, correlations }
+        Self { progress, n_variables, n_samples, columns, constant, correlations }
     }
 
     /// Number of samples before any is left out.
@@ -65,8 +74,12 @@ impl Samples {
 
     /// Tests whether two nodes are independent given others.
     ///
-    /// Nodes are brought into one order first: the same question has the same answer to the bit.
+    /// Nodes are brought into one order first: the same question has the same answer to the bit. Once it is to stop, nothing
+    /// depends on anything, and so there is nothing left to test; what comes of that is not used.
     pub(crate) fn test(&self, one: Node, other: Node, given: &[Node]) -> Tested {
+        if self.progress.is_interrupted() {
+            return Tested { value: 0.0, p: Some(1.0) };
+        }
         let mut ends = [self.column_of(one), self.column_of(other)];
         ends.sort_unstable();
         let mut columns: Vec<usize> = given.iter().map(|&node| self.column_of(node)).collect();
@@ -209,8 +222,10 @@ fn correlation_matrix(columns: &[&[f64]]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use driftgraph_core::train::progress::Silent;
     use serde_json::Value;
+
+    use super::*;
 
     fn golden() -> Value {
         serde_json::from_str(include_str!("../../tests/golden/parcorr.json")).unwrap()
@@ -221,9 +236,10 @@ mod tests {
     }
 
     /// Columns as nodes of lag 0, one series.
-    fn samples(columns: Vec<Vec<f64>>) -> Samples {
+    fn samples(columns: Vec<Vec<f64>>) -> Samples<'static> {
         let all: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         Samples {
+            progress: &Silent,
             n_variables: columns.len(),
             n_samples: columns[0].len(),
             correlations: Some(correlation_matrix(&all)),
@@ -267,7 +283,8 @@ mod tests {
         for case in
             model["cases"].as_array().unwrap().iter().filter(|case| case["criterion"] == "aic")
         {
-            let samples = Samples::new(&series, 3, case["tau_max"].as_u64().unwrap() as usize);
+            let samples =
+                Samples::new(&series, 3, case["tau_max"].as_u64().unwrap() as usize, &Silent);
             let parents = case["parents"].as_array().unwrap().iter().map(numbers);
             let parents: Vec<Node> =
                 parents.map(|node| Node::new(node[0] as usize, -node[1] as usize)).collect();

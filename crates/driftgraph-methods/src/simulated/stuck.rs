@@ -150,6 +150,10 @@ impl Progress for Watch<'_> {
         self.progress.is_interrupted()
     }
 
+    fn is_out_of_time(&self) -> bool {
+        self.progress.is_out_of_time()
+    }
+
     fn note(&self, text: &str) {
         self.progress.note(text);
     }

@@ -1,5 +1,6 @@
 //! Every run of the reference, compared number by number.
 
+use driftgraph_core::train::progress::Silent;
 use serde_json::Value;
 
 use super::order::Round;
@@ -59,8 +60,8 @@ fn all_runs_equal_those_of_the_reference() {
                 gaps: Gaps::LeaveOut,
             };
             check_past(&series, data.n_variables(), run, &what);
-            let plain = fit(&series, &data, &settings(false)).unwrap();
-            let pruned = fit(&series, &data, &settings(true)).unwrap();
+            let plain = fit(&series, &data, &settings(false), &Silent).unwrap();
+            let pruned = fit(&series, &data, &settings(true), &Silent).unwrap();
             let order: Vec<usize> =
                 numbers(&run["causal_order"]).iter().map(|&idx| idx as usize).collect();
             assert_eq!((&plain.order, &pruned.order), (&order, &order), "{what}");

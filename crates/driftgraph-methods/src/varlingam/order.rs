@@ -13,7 +13,7 @@ const NEGLIGIBLE: f64 = 1e-13;
 /// The variables from causes to effects.
 ///
 /// Again and again the variable that depends least on what the others leave of it comes next, and is taken out of them.
-pub(super) fn causal_order(residuals: &Mat<f64>) -> Vec<usize> {
+pub(super) fn causal_order(residuals: &Mat<f64>, goes_on: &dyn Fn() -> bool) -> Option<Vec<usize>> {
     let mut columns: Vec<Vec<f64>> =
         (0..residuals.ncols()).map(|idx| residuals.col_as_slice(idx).to_vec()).collect();
     let mut left: Vec<usize> = (0..columns.len()).collect();
@@ -21,6 +21,9 @@ pub(super) fn causal_order(residuals: &Mat<f64>) -> Vec<usize> {
     // Those that looked least dependent so far are compared first, so that the others are soon out of the question.
     let mut penalties = vec![0.0; columns.len()];
     while left.len() > 1 {
+        if !goes_on() {
+            return None;
+        }
         let round = Round::new(&columns, &left);
         let first = round.least_dependent(&mut penalties);
         remove_effect(&mut columns, &left, first);
@@ -28,7 +31,7 @@ pub(super) fn causal_order(residuals: &Mat<f64>) -> Vec<usize> {
         order.push(first);
     }
     order.extend(left);
-    order
+    Some(order)
 }
 
 /// Takes what a variable explains out of all others that are left.

@@ -123,6 +123,7 @@ impl Progress for CellProgress {
                 Part::Candidate { name, fold, n_folds } => {
                     format!("trying {name}, part {} of {n_folds} held out", fold + 1)
                 }
+                Part::Trial { name } => format!("trying {name} on all rows"),
                 Part::Member { number, n_members } => {
                     format!("final fit {} of {n_members}", number + 1)
                 }

@@ -252,6 +252,8 @@ impl PolynomialPart {
             unit: description.time_unit,
             longest: description.longest,
             sub_step: description.sub_step,
+            // Of a fit that is done with, nothing more is asked.
+            is_complete: description.has_converged,
         };
         let edges = fit.edges(&knowledge).ok_or_else(|| ModelError::Inconsistent {
             what: "the covariances of terms",

@@ -2,10 +2,12 @@
 
 mod outcome;
 mod start;
+mod state;
+
+pub use state::DescentState;
 
 use rayon::prelude::*;
 
-use super::belief::Belief;
 use super::gaps::Gap;
 use super::library::{Library, Unknown};
 use super::normal_equations::{WeightedGap, curvature, pull};
@@ -20,6 +22,8 @@ const OF_CONSTANTS: f64 = 1e-4;
 /// Rounds until the objective stands still, at most, and rounds that learn the precisions of the prior.
 const N_ROUNDS: usize = 60;
 const N_PRIOR_ROUNDS: usize = 12;
+/// All rounds, at most.
+pub const MOST_ROUNDS: usize = N_ROUNDS + N_PRIOR_ROUNDS;
 /// The objective stands still when it falls by less than this per gap, and noise changes by less than that, so many times.
 const STILL: f64 = 3e-3;
 const STILL_NOISE: f64 = 0.03;
@@ -57,15 +61,37 @@ pub struct Descent<'a> {
     /// Whether terms and paths hardly moved in the last round.
     is_calm: bool,
     damping: f64,
+    /// After the last round, up to a constant; not finite before the first.
+    objective: f64,
+    course: Course,
+}
+
+/// How far a descent has come.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+struct Course {
+    n_rounds: usize,
+    /// Rounds in a row in which nothing moved.
+    n_still: usize,
+    /// Rounds that learned the precisions of the prior.
+    n_prior_rounds: usize,
+    has_ended: bool,
 }
 
 /// Σ w J' P^-1 J, and what has changed since.
 struct KeptCurvature {
     matrix: Vec<f64>,
-    /// The noise it was made with.
-    noise: Vec<f64>,
+    /// What it was made of.
+    origin: Origin,
     /// How far the objective has fallen since.
     fall: f64,
+}
+
+/// Terms, paths and noise around which a curvature was made.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Origin {
+    theta: Vec<f64>,
+    paths: Vec<Vec<f64>>,
+    noise: Vec<f64>,
 }
 
 /// All gaps around their paths, under the noise of a moment.
@@ -83,14 +109,9 @@ struct Proposal {
     objective: f64,
 }
 
-/// Why there is no fit.
+/// Numbers that are not finite: data that a straight line between rows cannot begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoFit {
-    /// It was told to stop.
-    Stopped,
-    /// Numbers that are not finite from the beginning on: data that a straight line between rows cannot begin with.
-    NotFinite,
-}
+pub struct NotFinite;
 
 impl<'a> Descent<'a> {
     /// Straight lines between rows, and the terms that explain their slopes best.
@@ -107,36 +128,56 @@ impl<'a> Descent<'a> {
             curvature: None,
             is_calm: false,
             damping: 1.0,
+            objective: f64::NAN,
+            course: Course::default(),
         };
         descent.start()?;
         Some(descent)
     }
 
-    /// Descends until nothing changes, then learns the prior, and says what is believed.
-    pub fn run(mut self, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<Belief, NoFit> {
-        let mut n_still = 0;
-        let mut round = 0;
-        while round < N_ROUNDS && n_still <= N_STILL {
-            if !goes_on() {
-                return Err(NoFit::Stopped);
+    /// One round: descends until nothing changes, then learns the prior.
+    pub fn advance(&mut self) -> Result<(), NotFinite> {
+        if self.is_descending() {
+            let is_still = self.round(false).ok_or(NotFinite)?;
+            self.course.n_rounds += 1;
+            self.course.n_still = if is_still { self.course.n_still + 1 } else { 0 };
+            if !self.is_descending() {
+                self.damping = self.damping.min(1e-2);
+                // The prior is learned from a curvature of its own.
+                self.curvature.iter_mut().for_each(|kept| kept.fall = f64::INFINITY);
             }
-            let is_still = self.round(false).ok_or(NoFit::NotFinite)?;
-            n_still = if is_still { n_still + 1 } else { 0 };
-            round += 1;
+            return Ok(());
         }
-        self.damping = self.damping.min(1e-2);
-        self.curvature = None;
-        for _ in 0..N_PRIOR_ROUNDS {
-            if !goes_on() {
-                return Err(NoFit::Stopped);
-            }
-            let before = self.precisions.clone();
-            let is_still = self.round(true).ok_or(NoFit::NotFinite)?;
-            if is_still && largest_ratio(&self.precisions, &before) < STILL_PRIOR {
-                break;
-            }
-        }
-        self.belief(n_still > N_STILL).ok_or(NoFit::NotFinite)
+        let before = self.precisions.clone();
+        let is_still = self.round(true).ok_or(NotFinite)?;
+        self.course.n_prior_rounds += 1;
+        let is_known = is_still && largest_ratio(&self.precisions, &before) < STILL_PRIOR;
+        self.course.has_ended = is_known || self.course.n_prior_rounds == N_PRIOR_ROUNDS;
+        Ok(())
+    }
+
+    /// Whether terms and paths are still looked for.
+    fn is_descending(&self) -> bool {
+        self.course.n_rounds < N_ROUNDS && !self.stands_still()
+    }
+
+    fn stands_still(&self) -> bool {
+        self.course.n_still > N_STILL
+    }
+
+    /// Whether nothing is left to be done.
+    pub fn has_ended(&self) -> bool {
+        self.course.has_ended
+    }
+
+    /// Rounds so far.
+    pub fn n_rounds(&self) -> usize {
+        self.course.n_rounds + self.course.n_prior_rounds
+    }
+
+    /// After the last round, up to a constant; not finite before the first.
+    pub fn objective(&self) -> f64 {
+        self.objective
     }
 
     /// One step of terms, paths and noise; whether they stand still. `None` where numbers are not finite.
@@ -148,10 +189,10 @@ impl<'a> Descent<'a> {
         let mut kept =
             self.curvature.take().filter(|kept| self.serves(kept)).unwrap_or_else(|| {
                 let matrix = curvature(&weighted, self.library);
-                KeptCurvature { matrix, noise: self.noise.clone(), fall: 0.0 }
+                KeptCurvature { matrix, origin: self.here(), fall: 0.0 }
             });
         let log_dets = linearised.weighed.iter().map(|one| one.half_log_det).sum::<f64>();
-        let before = self.objective(&self.theta, &self.paths, log_dets);
+        let before = self.objective_of(&self.theta, &self.paths, log_dets);
         let mut fall = 0.0;
         let proposal = self.better_theta(&kept.matrix, &pull);
         let proposal = proposal.and_then(|theta| self.proposal(theta, &linearised));
@@ -172,6 +213,7 @@ impl<'a> Descent<'a> {
         }
         self.curvature = Some(kept);
         self.noise = noise;
+        self.objective = before - fall;
         let n_gaps = self.gaps.len() as f64;
         self.is_calm = fall > 0.0 && fall < CALM * n_gaps;
         if self.is_calm {
@@ -183,7 +225,7 @@ impl<'a> Descent<'a> {
     /// Whether a curvature of an earlier round is still near enough.
     fn serves(&self, kept: &KeptCurvature) -> bool {
         kept.fall < CURVATURE_LASTS * self.gaps.len() as f64
-            && largest_ratio(&self.noise, &kept.noise) < CURVATURE_LASTS_NOISE
+            && largest_ratio(&self.noise, &kept.origin.noise) < CURVATURE_LASTS_NOISE
     }
 
     /// Further steps of the noise, terms and paths as they are.
@@ -240,7 +282,7 @@ impl<'a> Descent<'a> {
         (0..n).map(|idx| (self.noise[idx] * ratio(idx)).max(1e-10)).collect()
     }
 
-    fn objective(&self, theta: &[f64], paths: &[Vec<f64>], half_log_dets: f64) -> f64 {
+    fn objective_of(&self, theta: &[f64], paths: &[Vec<f64>], half_log_dets: f64) -> f64 {
         let n = self.library.n_variables();
         let drift = Drift { library: self.library, theta };
         let costs: Vec<f64> = (self.gaps.par_iter().zip(paths))
@@ -294,7 +336,7 @@ impl<'a> Descent<'a> {
         let log_dets: Option<Vec<f64>> = (self.gaps.par_iter().zip(&tangents))
             .map(|(gap, tangent)| tangent.half_log_det(gap, &self.noise))
             .collect();
-        let objective = self.objective(&theta, &paths, log_dets?.iter().sum());
+        let objective = self.objective_of(&theta, &paths, log_dets?.iter().sum());
         objective.is_finite().then_some(Proposal { theta, paths, tangents, objective })
     }
 

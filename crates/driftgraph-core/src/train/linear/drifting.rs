@@ -114,6 +114,7 @@ pub fn fit_drifting(
     let kept: Option<Run> = find(progress, &Part::WHOLE.to_string(), &key);
     let mut ascent = Ascent::new(&task.grid, &task.pools, task.start.clone(), task.learn_noise);
     while !ascent.is_done() && ascent.state().round < MAX_ROUNDS {
+        stop_if_told(progress)?;
         ascent.round().ok_or(DriftError::Broken)?;
     }
     let paths = ascent.smoothed().ok_or(DriftError::Broken)?;
@@ -121,7 +122,7 @@ pub fn fit_drifting(
     check(&steps)?;
     let state = ascent.state();
     let chain = DriftState::new(&steps, &state.dynamics, &state.effects);
-    let adequacy = adequacy(&task, &steps, chain.clone());
+    let adequacy = adequacy(&task, &steps, chain.clone(), progress)?;
     let run = kept.unwrap_or_else(|| {
         let (tempering, evidence_share) = (adequacy.tempering(), evidence_share(&adequacy));
         Run { tempering, evidence_share, chains: vec![chain; N_CHAINS] }
@@ -135,12 +136,20 @@ pub fn fit_drifting(
 ///
 /// Under constant effects the scores of early and late steps differ, which would count against the very evidence that
 /// effects move.
-fn adequacy(task: &LinearTask, steps: &DriftSteps, mut chain: DriftState) -> Adequacy {
+fn adequacy(
+    task: &LinearTask,
+    steps: &DriftSteps,
+    mut chain: DriftState,
+    progress: &dyn Progress,
+) -> Result<Adequacy, DriftError> {
     let d = steps.n_variables;
     let tempering = vec![1.0; d];
     let (pools, seed, number) = (&task.pools, task.seed, N_CHAINS as u64);
     let pilot = DriftTask { steps, pools, tempering: &tempering, seed, number };
-    (0..PILOT_SWEEPS).for_each(|_| chain.sweep(&pilot, false));
+    for _ in 0..PILOT_SWEEPS {
+        stop_if_told(progress)?;
+        chain.sweep(&pilot, false);
+    }
     let errors = chain.innovations(steps);
     let mut rows = InnovationRows::new(d, steps.starts.len() - 1);
     for series in steps.starts.windows(2) {
@@ -156,7 +165,11 @@ fn adequacy(task: &LinearTask, steps: &DriftSteps, mut chain: DriftState) -> Ade
             rows.add(at - series[0], neighbours);
         }
     }
-    Adequacy::of_rows(&rows)
+    Ok(Adequacy::of_rows(&rows))
+}
+
+fn stop_if_told(progress: &dyn Progress) -> Result<(), DriftError> {
+    if progress.is_interrupted() { Err(DriftError::Stopped) } else { Ok(()) }
 }
 
 fn check(steps: &DriftSteps) -> Result<(), DriftError> {

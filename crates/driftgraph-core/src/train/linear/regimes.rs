@@ -150,7 +150,8 @@ pub fn fit_regimes(
     let kept: Option<Run> = find(progress, &Part::WHOLE.to_string(), &key);
     let fit = Fit { task: &task, steps: &steps, request, progress, key: &key };
     let means = fit.means()?;
-    let known = KnownPaths { grid: &task.grid, steps: &steps, paths: &means };
+    let goes_on = || !progress.is_interrupted();
+    let known = KnownPaths { grid: &task.grid, steps: &steps, paths: &means, goes_on: &goes_on };
     let run = match kept {
         Some(run) => run,
         None => match fit.start(&known, data)? {
@@ -199,6 +200,9 @@ impl<Key: serde::Serialize + Sync> Fit<'_, Key> {
         let task = self.task;
         let mut ascent = Ascent::new(&task.grid, &task.pools, task.start.clone(), task.learn_noise);
         while !ascent.is_done() && ascent.state().round < MAX_ROUNDS {
+            if self.progress.is_interrupted() {
+                return Err(RegimeError::Stopped);
+            }
             ascent.round().ok_or(RegimeError::Broken)?;
         }
         Ok(ascent.smoothed().ok_or(RegimeError::Broken)?.means)
@@ -225,14 +229,16 @@ impl<Key: serde::Serialize + Sync> Fit<'_, Key> {
                     RegimeRequest::Number(n) => *n,
                     _ => {
                         choice
-                            .insert(choice::choose(known, task.seed).ok_or(RegimeError::Broken)?)
+                            .insert(
+                                choice::choose(known, task.seed).ok_or_else(|| self.no_start())?,
+                            )
                             .chosen
                     }
                 };
                 if n == 1 {
                     return Ok(Start::One(choice));
                 }
-                let found = known.best_start(n, &all, task.seed).ok_or(RegimeError::Broken)?;
+                let found = known.best_start(n, &all, task.seed).ok_or_else(|| self.no_start())?;
                 let labels = found.labels();
                 (found.dynamics, labels, found.switching)
             }
@@ -248,6 +254,11 @@ impl<Key: serde::Serialize + Sync> Fit<'_, Key> {
         });
         let (tempering, evidence_share) = (adequacy.tempering(), evidence_share(&adequacy));
         Ok(Start::Several(Run { choice, tempering, evidence_share, chains: chains.to_vec() }))
+    }
+
+    /// Why there is nothing to begin with.
+    fn no_start(&self) -> RegimeError {
+        if self.progress.is_interrupted() { RegimeError::Stopped } else { RegimeError::Broken }
     }
 
     /// Noise and first states of the plain start.

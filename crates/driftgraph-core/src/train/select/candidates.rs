@@ -5,6 +5,7 @@ use crate::posterior::bridge::innovation::InnovationLaw;
 use crate::posterior::bridge::structure::DriftParts;
 use crate::train::bridge::memory::BridgeShape;
 use crate::train::bridge::{BridgeSettings, Shares};
+use crate::train::polynomial::PolynomialFit;
 use crate::train::progress::Progress;
 
 /// Shares of the innovations' variance below which there is nothing for node functions to explain.
@@ -68,6 +69,8 @@ pub(super) struct Outlook {
     /// Log evidence over that of nothing added, in nats.
     pub(super) evidence: Option<f64>,
     pub(super) standing: Standing,
+    /// The equations that were found, where it is about equations.
+    pub(super) equations: Option<Box<PolynomialFit>>,
 }
 
 /// Whether a candidate is to be compared with others.
@@ -78,6 +81,8 @@ pub(super) enum Standing {
     LeavesNothing,
     /// The evidence is against it.
     Refused,
+    /// It was stopped, so that nothing can be said of it.
+    Cut,
     /// It is not taken, whatever its evidence, and why.
     NotTaken(&'static str),
     /// It was not tried, and why, where there is something to be said.
@@ -184,7 +189,7 @@ impl Seen<'_> {
 
 impl Outlook {
     pub(super) fn without_fit(standing: Standing) -> Self {
-        Self { evidence: None, standing }
+        Self { evidence: None, standing, equations: None }
     }
 }
 

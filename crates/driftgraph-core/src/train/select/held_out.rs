@@ -52,7 +52,7 @@ pub(super) fn evaluate(
             let task = Task { data: &data, knowledge };
             match &report.equations {
                 Some(settings) => kept_or_made(progress, shard, settings, || {
-                    Ok(equations::predict(task, settings, &held_out, progress))
+                    Ok(equations::predict(task, settings, &held_out, part, progress))
                 }),
                 None => kept_or_made(progress, shard, &report.settings, || {
                     predict(task, part, &report.settings, &held_out, progress)

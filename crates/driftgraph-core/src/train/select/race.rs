@@ -55,8 +55,7 @@ impl<'a> Race<'a> {
         plain: CandidateReport,
         progress: &'a dyn Progress,
     ) -> Self {
-        let unit = Some(folds.unit());
-        let selection = Selection { candidates: vec![plain], chosen: 0, unit, skipped: Vec::new() };
+        let selection = Selection::of(plain, Some(folds.unit()));
         Self { seen, folds, progress, selection }
     }
 
@@ -87,7 +86,8 @@ impl<'a> Race<'a> {
 
     /// Whether the candidate is better than the best before it.
     fn try_one(&mut self, planned: Planned) -> Result<bool, BridgeError> {
-        let Planned { candidate, mut report, outlook: Outlook { evidence, standing } } = planned;
+        let Planned { candidate, mut report, outlook } = planned;
+        let Outlook { evidence, standing, equations } = outlook;
         if let Standing::NotTried(why) = standing {
             self.skip(candidate, "tried", why.as_deref());
             return Ok(false);
@@ -110,9 +110,16 @@ impl<'a> Race<'a> {
                 false
             }
             Standing::LeavesNothing => true,
+            Standing::Cut => {
+                report.stopped = true;
+                false
+            }
             Standing::Refused | Standing::NotTried(_) => false,
         };
         self.selection.candidates.push(report);
+        if is_taken {
+            self.selection.found = equations;
+        }
         Ok(is_taken)
     }
 

@@ -27,7 +27,7 @@ const GUESSES: u64 = 10;
 const PRIOR_STEPS: f64 = 2.0;
 
 /// Paths with the steps that are known of them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct KnownPaths<'a> {
     /// The grid.
     pub grid: &'a LinearGrid,
@@ -35,6 +35,8 @@ pub struct KnownPaths<'a> {
     pub steps: &'a Steps,
     /// Paths, `[point, variable]`.
     pub paths: &'a [f64],
+    /// Whether to go on looking for regimes.
+    pub goes_on: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Regimes as expectation and maximisation leave them.
@@ -53,7 +55,8 @@ pub struct Regimes {
 }
 
 impl KnownPaths<'_> {
-    /// The best of several starts with K regimes; `counts` says which steps may be looked at.
+    /// The best of several starts with K regimes; `counts` says which steps may be looked at. `None` where nothing can be
+    /// computed, or it is not to go on.
     pub fn best_start(&self, k: usize, counts: &[bool], seed: u64) -> Option<Regimes> {
         let n_guesses = if k == 1 { 1 } else { 1 + GUESSES };
         let found: Vec<Option<Regimes>> = (0..n_guesses)
@@ -64,6 +67,9 @@ impl KnownPaths<'_> {
                 self.climb(k, counts, &labels)
             })
             .collect();
+        if !(self.goes_on)() {
+            return None;
+        }
         let mut best: Option<Regimes> = None;
         for one in found.into_iter().flatten() {
             if best.as_ref().is_none_or(|best| one.evidence > best.evidence) {
@@ -110,6 +116,9 @@ impl KnownPaths<'_> {
         let mut last = f64::NEG_INFINITY;
         let mut found = None;
         for _ in 0..ROUNDS {
+            if !(self.goes_on)() {
+                return None;
+            }
             let regimes = self.round(k, counts, &probabilities, &switching)?;
             probabilities.copy_from_slice(&regimes.probabilities);
             let done = (regimes.evidence - last).abs() < TOLERANCE;

@@ -25,7 +25,9 @@ impl Descent<'_> {
         Some(InverseFactor { inverse, half_log_det })
     }
 
-    pub(super) fn belief(mut self, has_converged: bool) -> Option<Belief> {
+    /// What is believed where it is now; `None` where that cannot be computed.
+    pub fn belief(mut self) -> Option<Belief> {
+        let has_converged = self.has_ended() && self.stands_still();
         let n = self.library.n_variables();
         let linearised = self.linearised()?;
         let curvature = curvature(&self.weighted(&linearised), self.library);
