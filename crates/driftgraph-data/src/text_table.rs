@@ -119,15 +119,15 @@ impl TextReader<'_> {
         options: &ReadOptions,
     ) -> Result<Rows, DataErrors> {
         let mut values = Vec::new();
-        let mut audit = RowAudit::new(table.path, self.columns);
+        let mut tally = RowTally::new(table.path, self.columns);
         if let Some(text) = table.as_text() {
-            self.read_blocks(text, variables, &mut values, &mut audit)?;
+            self.read_blocks(text, variables, &mut values, &mut tally)?;
         }
         while let Some(row) = table.next_row()? {
             let read = self.push_wide(&row, variables, &mut values);
-            audit.row(row.line(), read)?;
+            tally.row(row.line(), read)?;
         }
-        audit.finish()?;
+        tally.finish()?;
         let series = self.series.map(|_| std::mem::take(&mut self.keys.series));
         let n_rows = self.keys.lines.len();
         let times = self.times(table, options, || even_times(n_rows, &[series.as_ref()]))?;
@@ -162,7 +162,7 @@ impl TextReader<'_> {
         table: &mut Table<'_>,
         variables: &[usize],
         values: &mut Vec<f64>,
-        audit: &mut RowAudit<'_>,
+        tally: &mut RowTally<'_>,
     ) -> Result<(), DataErrors> {
         let numbers = self.numbers.clone();
         let separator = table.separator().unwrap_or(b',');
@@ -177,7 +177,7 @@ impl TextReader<'_> {
                 if let Some(rows) = part.rows {
                     for row in rows.keys() {
                         let line = n_before + row.n_before + 1;
-                        audit.row(line, self.push_texts(row.series, row.time, line))?;
+                        tally.row(line, self.push_texts(row.series, row.time, line))?;
                     }
                     values.extend_from_slice(&rows.values);
                     table.count_lines(rows.n_lines);
@@ -186,7 +186,7 @@ impl TextReader<'_> {
                 let mut slowly = table.rows_of(part.bytes, n_before);
                 while let Some(row) = slowly.next_row()? {
                     let read = self.push_wide(&CellRow::Text(row), variables, values);
-                    audit.row(row.line(), read)?;
+                    tally.row(row.line(), read)?;
                 }
                 table.count_lines(slowly.n_lines() - n_before);
             }
@@ -221,7 +221,7 @@ impl TextReader<'_> {
     ) -> Result<LongRows, DataErrors> {
         let mut values = Vec::new();
         let mut variables = NameColumn::default();
-        let mut audit = RowAudit::new(table.path, self.columns);
+        let mut tally = RowTally::new(table.path, self.columns);
         let mut read_row = |row: &CellRow<'_>| {
             self.push_keys(row)?;
             let name = row.cell(variable).trim();
@@ -233,9 +233,9 @@ impl TextReader<'_> {
             Ok(())
         };
         while let Some(row) = table.next_row()? {
-            audit.row(row.line(), read_row(&row))?;
+            tally.row(row.line(), read_row(&row))?;
         }
-        audit.finish()?;
+        tally.finish()?;
         let series = self.series.map(|_| std::mem::take(&mut self.keys.series));
         let n_rows = self.keys.lines.len();
         let times = self
@@ -271,14 +271,14 @@ impl TextReader<'_> {
 }
 
 /// How many rows were read, and what is wrong with them, so that all of it is reported at once.
-struct RowAudit<'a> {
+struct RowTally<'a> {
     path: &'a Path,
     columns: &'a [String],
     n_rows: usize,
     collector: Collector,
 }
 
-impl<'a> RowAudit<'a> {
+impl<'a> RowTally<'a> {
     fn new(path: &'a Path, columns: &'a [String]) -> Self {
         Self { path, columns, n_rows: 0, collector: Collector::default() }
     }
