@@ -18,10 +18,11 @@ pub(crate) fn as_utf8(
     let mut start = Vec::new();
     reader.by_ref().take(4).read_to_end(&mut start)?;
     let is_marked = start.starts_with(&[0xfe, 0xff]) || start.starts_with(&[0xff, 0xfe]);
-    let is_big_endian = start.starts_with(&[0xfe, 0xff]) || matches!(start[..], [0, 1.., 0, 1..]);
+    let is_big_endian =
+        start.starts_with(&[0xfe, 0xff]) || matches!(start[..], [0, 1..=255, 0, 1..=255]);
     let found = match said {
         Some(encoding) => encoding,
-        None if is_marked || is_big_endian || matches!(start[..], [1.., 0, 1.., 0]) => {
+        None if is_marked || is_big_endian || matches!(start[..], [1..=255, 0, 1..=255, 0]) => {
             Encoding::Utf16
         }
         None => Encoding::Utf8,

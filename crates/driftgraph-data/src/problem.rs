@@ -498,6 +498,14 @@ impl Problem {
             Self::UnknownInterventionColumn { .. } => {
                 "a column `knockout:G1` says when `G1` was knocked out, and there must be a column `G1`"
             }
+            _ => return self.hint_of_edges().map(str::to_owned),
+        };
+        Some(hint.to_owned())
+    }
+
+    /// What the user may do about a list or a matrix of edges.
+    fn hint_of_edges(&self) -> Option<&'static str> {
+        Some(match self {
             Self::NotAScore { .. } => "give the score as a number, or leave the edge out",
             Self::NotATruth { .. } => {
                 "list the true edges alone, as `source,target`, or with a weight of 1 for an edge and 0 for none"
@@ -514,8 +522,7 @@ impl Problem {
                 "give one row per edge: `source,target` for known edges, `source,target,probability` for guesses"
             }
             _ => return None,
-        };
-        Some(hint.to_owned())
+        })
     }
 }
 

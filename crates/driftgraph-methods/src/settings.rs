@@ -66,7 +66,8 @@ fn number_words(setting: &Setting) -> String {
         }
         _ => "",
     };
-    format!("a number, {}{unit}", setting.range)
+    let range = setting.range.to_string().replacen("at least", "of at least", 1);
+    format!("a number {range}{unit}")
 }
 
 /// A value as a settings file would have it: a number or a table in braces.

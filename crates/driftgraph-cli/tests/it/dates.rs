@@ -153,8 +153,8 @@ fn paths_that_begin_late_say_with_whose_values() {
         notes.lines().filter(is_about_start).collect::<Vec<_>>().join("\n")
     };
     let line = "intervene run --paths 5 --horizon 60d";
-    assert_snapshot!(noted(&format!("{line} --from 2003-06-15 --do")), @"");
-    assert_snapshot!(noted(&format!("{line} --from 2016-01-01 --do")), @"");
+    assert_snapshot!(noted(&format!("{line} --from 2003-06-15 --do")), @"note: paths begin at 2003-06-15 with values that are usual at the beginning of a series, as at 2000-01-01; `--start series:data@2003-06-15` begins with the state of that time");
+    assert_snapshot!(noted(&format!("{line} --from 2016-01-01 --do")), @"note: paths begin at 2016-01-01 with values that are usual at the beginning of a series, as at 2000-01-01; `--start series:NAME@TIME` begins with the state of a series, `driftgraph forecast` goes on from its end");
     for line in [
         format!("{line} --do"),
         format!("{line} --from 2000-01-01 --do"),

@@ -205,7 +205,7 @@ fn numbers_that_are_dates_are_numbers_where_the_user_says_so() {
     exit 0
     time in column `month`, no series column
     time 2020-11-01 to 2021-02-01, median gap 31 (days)
-    note: times such as 202011 were read as months; `--date-order none` overrules
+    note: times such as 202011 were read as dates; `--date-order none` overrules
     note: `month` was taken as time, by its name; `--time` overrules
     ");
     let times = ["1/30/2020 11:30 PM", "1/31/2020 12:30 AM", "1/31/2020 1:30 AM"];

@@ -272,9 +272,10 @@ impl Column {
         let digits = (0..=6).find(|&digits| is_written_with(digits));
         let mut known: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
         let half = known.len() / 2;
-        let usual = match known.is_empty() {
-            true => f64::NAN,
-            false => *known.select_nth_unstable_by(half, f64::total_cmp).1,
+        let usual = if known.is_empty() {
+            f64::NAN
+        } else {
+            *known.select_nth_unstable_by(half, f64::total_cmp).1
         };
         Self { half_digit: digits.map_or(0.0, |digits| 0.5 * 10_f64.powi(-digits)), usual, values }
     }

@@ -256,6 +256,8 @@ impl<'a> Complete<'a> {
 
     /// The weights of all columns, with -1 and 1 where these do, that leave nothing of a column.
     fn smallest_sum(&self, column: usize, sources: &[usize]) -> Option<Vec<f64>> {
+        /// Deviations of the column that a source has to move.
+        const HARDLY: f64 = 0.005;
         let mut kept = sources.to_vec();
         let mut found = None;
         loop {
@@ -270,7 +272,6 @@ impl<'a> Complete<'a> {
                 return self.without_needless(column, kept, found);
             }
             // Those that hardly matter go first, all at once.
-            const HARDLY: f64 = 0.005;
             let matters = |&&source: &&usize| {
                 fitted[source].abs() * self.deviations[source] > HARDLY * self.deviations[column]
             };
