@@ -354,7 +354,7 @@ fn data_that_cannot_carry_a_graph_are_warned_of() {
     assert_snapshot!(warnings("time,a,b,c,weighed", 60, |n| {
         let sum = 2.0 * slow(1, n) - 3.0 * slow(2, n) + 1.5 * slow(3, n);
         format!("{n},{},{},{},{}", slow(1, n), slow(2, n), slow(3, n), sum + 0.05 * scatter(9, n))
-    }), @r#""#);
+    }), @r#"warning: each of `a`, `b`, `c`, `weighed` is nearly a weighted sum of others in the same row, which explain 99 % of it or more, so that their effects cannot be told apart: leave one out with `--ignore`"#);
     assert_eq!(warnings("time,x,y", 100, |n| format!("{n},{},{}", slow(1, n), slow(2, n))), "");
 }
 
