@@ -5,6 +5,8 @@
 
 mod dependent_columns;
 mod exact_sums;
+mod exactness;
+mod near_sums;
 pub(crate) mod pace;
 mod regression;
 mod same_row;
