@@ -326,7 +326,8 @@ class Questions(ReadRun):
         """New paths of the learned process, each under a graph of its own.
 
         Where the data have dates, times may be dates of any kind and lengths of time ``"90d"`` or timedeltas.
-        They start in the learned initial law; ``start`` may be ``{variable: value}``, one value per
+        They start in the learned initial law, that is with values as at the beginning of a series, also where
+        ``start_time`` lies later; ``start`` may be ``{variable: value}``, one value per
         variable, the name of a series, or ``(name, time)``. ``threshold`` puts all paths under the one
         graph of edges of at least this probability. ``input`` says what inputs do, such as ``"light = 1 @ 0..12"``;
         where it says nothing they are as in the series that paths start in (then held at the last value), or at

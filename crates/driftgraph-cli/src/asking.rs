@@ -7,7 +7,9 @@ use driftgraph_core::fitted::GraphChoice;
 use driftgraph_core::fitted::accuracy::MethodAccuracy;
 use driftgraph_core::fitted::bands::Bands;
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
+use driftgraph_core::{ObservedSeries, SeriesSet};
 use driftgraph_data::Loaded;
+use driftgraph_data::in_shell;
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::table::{Column, Table, TableFormat};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -93,7 +95,11 @@ pub(crate) fn simulate_settings(
             .map(|series| series.times()[0]),
         _ => None,
     };
-    let from = match time_of(run, "--from", span.from.as_deref())?.or(first) {
+    let asked_from = time_of(run, "--from", span.from.as_deref())?;
+    if let (Some(from), Start::Learned, Some(data)) = (asked_from, &start, series) {
+        tell_of_learned_start(run, data, from);
+    }
+    let from = match asked_from.or(first) {
         Some(from) => from,
         None => run.model()?.first_time_in(series),
     };
@@ -111,6 +117,33 @@ pub(crate) fn simulate_settings(
         scheme: paths.scheme,
         seed: paths.seed,
     })
+}
+
+/// Says that paths which begin later than the series do so with the values of their beginning all the same.
+fn tell_of_learned_start(run: &Run, data: &SeriesSet, from: f64) {
+    let first = data.series().iter().map(|series| series.times()[0]);
+    let first = first.fold(f64::INFINITY, f64::min);
+    if from <= first {
+        return;
+    }
+    let holds = |series: &&ObservedSeries| {
+        let times = series.times();
+        (times[0]..=times[times.len() - 1]).contains(&from)
+    };
+    let begin = format!(
+        "note: paths begin at {} with values that are usual at the beginning of a series, as at {}",
+        shown_time(run, from),
+        shown_time(run, first),
+    );
+    printer::note(&match data.series().iter().find(holds) {
+        Some(series) => {
+            let start = format!("series:{}@{}", series.name(), shown_time(run, from));
+            format!("{begin}; `--start {}` begins with the state of that time", in_shell(&start))
+        }
+        None => format!(
+            "{begin}; `--start series:NAME@TIME` begins with the state of a series, `driftgraph forecast` goes on from its end"
+        ),
+    });
 }
 
 /// Times after `from` that nobody asked for in so many digits: whole days where the data have dates by the day.

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use driftgraph_core::train::settings::{KnownEdge, Range};
-use driftgraph_data::edges::read_edges;
+use driftgraph_data::edges::read_edge_list;
 use driftgraph_data::record::{EdgeLimits, MethodRequest};
 use driftgraph_methods::settings::{flag, value_of};
 use driftgraph_methods::{FitPlan, METHODS, Method, SharedSetting, all_settings, asked_in_toml};
@@ -75,7 +75,7 @@ fn read_config(path: &Path) -> anyhow::Result<MethodRequest> {
 fn known_edges(args: &FitArgs) -> anyhow::Result<Vec<KnownEdge>> {
     let mut known = Vec::new();
     if let Some(path) = &args.edge_prior {
-        let table = read_edges(path, None)?;
+        let table = read_edge_list(path)?;
         let cannot = || format!("cannot use the edge prior in `{}`", path.display());
         let edges = table.probabilities().with_context(cannot)?;
         let edges = edges.map(|(source, target, probability)| KnownEdge {

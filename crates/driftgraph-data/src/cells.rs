@@ -99,7 +99,7 @@ impl<'a> CellRows<'a> {
                     Table::open_as(file, separator, options.max_bytes, options.encoding)?;
                 if encoding == Encoding::Utf16 && options.encoding.is_none() {
                     notices.push(
-                        "the text is UTF-16, which its first two bytes say; `--encoding` overrules"
+                        "the text is UTF-16, which its first bytes say; `--encoding` overrules"
                             .to_owned(),
                     );
                 }

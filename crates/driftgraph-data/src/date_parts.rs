@@ -1,4 +1,4 @@
-//! Dates that stand in several columns: year and quarter, year and month, and so on down to the hour.
+//! Dates that stand in several columns: year and quarter, year and week, year and month, and so on down to the hour.
 
 use crate::grid::GridRow;
 use crate::message_text::list;
@@ -12,6 +12,7 @@ const JOINED: &str = "date";
 const YEAR: &[&str] = &["year", "yr", "yyyy"];
 const QUARTER: &[&str] = &["quarter", "qtr", "q"];
 const MONTH: &[&str] = &["month", "mon", "mm"];
+const WEEK: &[&str] = &["week", "wk", "isoweek", "iso_week"];
 const DAY: &[&str] = &["day", "dd"];
 const HOUR: &[&str] = &["hour", "hr", "hh"];
 
@@ -25,6 +26,7 @@ pub(crate) struct DateParts {
 #[derive(Debug, PartialEq)]
 enum Rest {
     Quarter(usize),
+    Week(usize),
     /// The month, the day and the hour, as far as there are such.
     Month(usize, Option<usize>, Option<usize>),
 }
@@ -54,14 +56,14 @@ impl DateParts {
                 Rest::Month(month, day, day.and_then(|_| find(HOUR)))
             }
             (None, Some(quarter)) => Rest::Quarter(quarter),
-            (None, None) => return None,
+            (None, None) => Rest::Week(find(WEEK)?),
         };
         Some(Self { year, rest })
     }
 
     fn columns(&self) -> Vec<usize> {
         match self.rest {
-            Rest::Quarter(quarter) => vec![self.year, quarter],
+            Rest::Quarter(rest) | Rest::Week(rest) => vec![self.year, rest],
             Rest::Month(month, day, hour) => {
                 [self.year, month].into_iter().chain(day).chain(hour).collect()
             }
@@ -86,6 +88,10 @@ impl DateParts {
         let date = match self.rest {
             Rest::Quarter(quarter) => {
                 format!("{year}Q{}", cell(quarter).trim_start_matches(['Q', 'q']))
+            }
+            Rest::Week(week) => {
+                let week = cell(week).trim_start_matches(['W', 'w']);
+                format!("{year}-W{week:0>2}")
             }
             Rest::Month(month, day, hour) => {
                 let day = day.map(|day| format!("-{:0>2}", cell(day))).unwrap_or_default();
@@ -133,6 +139,7 @@ mod tests {
         let found = |header, cells| joined(header, cells).expect("a date in parts");
         assert_eq!(found("year,quarter,x", "1959.0,1.0,2.5"), "date,x 1959Q1,2.5");
         assert_eq!(found("x,Year,Qtr", "3,1960,Q4"), "date,x 1960Q4,3");
+        assert_eq!(found("year,week,x", "2020,5.0,7"), "date,x 2020-W05,7");
         assert_eq!(found("year,month,x", "2020,1,7"), "date,x 2020-01,7");
         assert_eq!(
             found("No,year,month,day,hour,x", "1,2013,3,1,0,4"),

@@ -1,7 +1,7 @@
 //! Dates as people write them; which number is the day is decided from a whole column.
 
 use jiff::Timestamp;
-use jiff::civil::{Date, DateTime, Time};
+use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
 use jiff::tz::TimeZone;
 
 use crate::message_text::shorten;
@@ -54,7 +54,7 @@ fn stamp(year: i32, month: i32, day: i32, time: Time) -> Option<i64> {
 /// A date that is none of ISO-8601's, before it is known which of two numbers is the day.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum WrittenDate {
-    /// The parts are clear: 2020-01, 1959Q1, Jan 2020, 31 Jan 2020, 2020/01/31.
+    /// The parts are clear: 2020-01, 1959Q1, 2020-W05, Jan 2020, 31 Jan 2020, 2020/01/31.
     Clear { year: i32, month: i32, day: i32, time: Time },
     /// Two numbers, then the year: 31.01.2020, 1/31/2020.
     Either { first: i32, second: i32, year: i32, time: Time },
@@ -82,6 +82,15 @@ impl WrittenDate {
         let date = date.to_ascii_lowercase();
         if let Some((year, quarter)) = quarter(&date) {
             return Some(Self::Clear { year, month: 3 * quarter - 2, day: 1, time });
+        }
+        if let Some(monday) = monday_of(&date) {
+            let (year, month, day) = (monday.year(), monday.month(), monday.day());
+            return Some(Self::Clear {
+                year: year.into(),
+                month: month.into(),
+                day: day.into(),
+                time,
+            });
         }
         let parts: Vec<&str> = date
             .split(|letter: char| !letter.is_ascii_alphanumeric())
@@ -157,6 +166,11 @@ fn split_time(text: &str) -> Option<(&str, Time)> {
     Some((date.trim_end_matches(','), time_of_day(time)?))
 }
 
+/// Whether a text is a time of the day without its date.
+pub(crate) fn is_time_of_day(text: &str) -> bool {
+    time_of_day(text.trim()).is_some()
+}
+
 /// 13:30, 1:30 PM or 12:05:10 am.
 fn time_of_day(text: &str) -> Option<Time> {
     let lower = text.to_ascii_lowercase();
@@ -186,6 +200,18 @@ fn quarter(date: &str) -> Option<(i32, i32)> {
     };
     let quarter: i32 = quarter.parse().ok().filter(|quarter| (1..=4).contains(quarter))?;
     (year.len() == 4).then_some((year.parse().ok()?, quarter))
+}
+
+/// The first day of a week as ISO-8601 counts them: 2020-W05, 2020W05.
+fn monday_of(date: &str) -> Option<Date> {
+    let (year, week) = date.split_once('w')?;
+    let year = year.strip_suffix('-').unwrap_or(year);
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if year.len() != 4 || week.len() != 2 || !are_digits(year) || !are_digits(week) {
+        return None;
+    }
+    let week = ISOWeekDate::new(year.parse().ok()?, week.parse().ok()?, Weekday::Monday).ok()?;
+    Some(week.date())
 }
 
 /// One date alone, in any form that leaves no doubt, as nanoseconds since 1970.
@@ -339,6 +365,8 @@ mod tests {
             ("1959Q1", "1959-01-01"),
             ("1959-Q4", "1959-10-01"),
             ("Q2 1959", "1959-04-01"),
+            ("2020-W01", "2019-12-30"),
+            ("2020W05", "2020-01-27"),
             ("31-Jan-2020", "2020-01-31"),
             ("January 31, 2020", "2020-01-31"),
             ("2020/01/31", "2020-01-31"),
@@ -348,7 +376,17 @@ mod tests {
         for (text, day) in clear {
             assert_eq!(column(&[text], None).unwrap(), [day], "{text}");
         }
-        for text in ["1959Q5", "Foo 2020", "31.01.20", "2020-13-1-1", "a1", "1/2", "2020-1x"] {
+        for text in [
+            "1959Q5",
+            "2021-W53",
+            "2020-W5a",
+            "Foo 2020",
+            "31.01.20",
+            "2020-13-1-1",
+            "a1",
+            "1/2",
+            "2020-1x",
+        ] {
             assert_eq!(WrittenDate::parse(text), None, "{text}");
         }
     }

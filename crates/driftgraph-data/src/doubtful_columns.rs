@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 use crate::Loaded;
-use crate::message_text::list;
+use crate::message_text::{in_shell, list, option_names};
 
 /// Variables that never change within a series but differ between series.
 pub(crate) fn labels(loaded: &Loaded) -> Option<String> {
@@ -22,13 +22,13 @@ pub(crate) fn labels(loaded: &Loaded) -> Option<String> {
     let first = labels.first()?;
     let change = if labels.len() == 1 { "never changes" } else { "never change" };
     let series = match loaded.series_column {
-        None => format!("name the series with `--series {first}`, or "),
+        None => format!("name the series with `--series {}`, or ", in_shell(first)),
         Some(_) => String::new(),
     };
     Some(format!(
         "{} {change} within a series, as a label would: {series}leave it out with `--ignore {}`",
         list(&labels),
-        labels.join(","),
+        option_names(&labels),
     ))
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn row_numbers(data: &SeriesSet) -> Option<String> {
         format!(
             "{} counts the rows: leave it out with `--ignore {}` if it is a row number",
             list(&counting),
-            counting.join(","),
+            option_names(&counting),
         )
     })
 }
@@ -123,7 +123,8 @@ pub(crate) fn twins(data: &SeriesSet) -> Vec<String> {
             let (name, twin) = (&data.variables()[variable], &data.variables()[twin]);
             told.push(format!(
                 "`{name}` is equal to `{twin}` in every cell, so that their effects cannot be told apart: \
-                 leave one out with `--ignore {name}`"
+                 leave one out with `--ignore {}`",
+                in_shell(name)
             ));
         }
         alike.push(variable);

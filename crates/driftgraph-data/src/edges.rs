@@ -9,7 +9,7 @@ use bytes::Bytes;
 use driftgraph_core::{EdgeScores, SignatureGraph};
 
 use crate::csv_table::{Table, TextRow, parse_number};
-use crate::error::{Collector, DataErrors};
+use crate::error::{Collector, DataErrors, Place};
 use crate::problem::Problem;
 use crate::roles::check_names;
 use crate::source::TableFile;
@@ -147,6 +147,14 @@ fn is_truth(weight: f64) -> bool {
 /// sources in rows and half in columns, it is refused without an `orientation`.
 pub fn read_edges(path: &Path, orientation: Option<Orientation>) -> Result<EdgeTable, DataErrors> {
     read_file(TableFile::on_disk(path), orientation)
+}
+
+/// Reads a list of edges where nobody can say what the rows of a matrix are: matrices are refused as such.
+pub fn read_edge_list(path: &Path) -> Result<EdgeTable, DataErrors> {
+    read_edges(path, None).map_err(|errors| {
+        let is_matrix = errors.errors().iter().any(|error| error.problem == Problem::NoOrientation);
+        if is_matrix { Place::file(path).problem(Problem::MatrixForList).into() } else { errors }
+    })
 }
 
 /// The same of bytes that are in memory; messages call them by a name.

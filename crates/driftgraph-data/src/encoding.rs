@@ -7,7 +7,8 @@ use crate::options::Encoding;
 /// Bytes decoded at a time.
 const BLOCK: usize = 1 << 16;
 
-/// A reader of UTF-8 whatever the encoding is; a mark of UTF-16 at the start is believed where nothing was said.
+/// A reader of UTF-8 whatever the encoding is; where nothing was said, a mark of UTF-16 at the start is believed, and so are
+/// zeros in every second byte, which no other text has.
 ///
 /// Returned with the encoding in use.
 pub(crate) fn as_utf8(
@@ -15,16 +16,19 @@ pub(crate) fn as_utf8(
     said: Option<Encoding>,
 ) -> io::Result<(Box<dyn Read + Send>, Encoding)> {
     let mut start = Vec::new();
-    reader.by_ref().take(2).read_to_end(&mut start)?;
-    let is_big_endian = start == [0xfe, 0xff];
-    let is_marked = is_big_endian || start == [0xff, 0xfe];
+    reader.by_ref().take(4).read_to_end(&mut start)?;
+    let is_marked = start.starts_with(&[0xfe, 0xff]) || start.starts_with(&[0xff, 0xfe]);
+    let is_big_endian =
+        start.starts_with(&[0xfe, 0xff]) || matches!(start[..], [0, 1..=255, 0, 1..=255]);
     let found = match said {
         Some(encoding) => encoding,
-        None if is_marked => Encoding::Utf16,
+        None if is_marked || is_big_endian || matches!(start[..], [1..=255, 0, 1..=255, 0]) => {
+            Encoding::Utf16
+        }
         None => Encoding::Utf8,
     };
     if is_marked && found == Encoding::Utf16 {
-        start.clear();
+        start.drain(..2);
     }
     let whole = io::Cursor::new(start).chain(reader);
     let decode: Decode = match found {
@@ -128,6 +132,16 @@ mod tests {
         let big = units().flat_map(u16::to_be_bytes).collect();
         for bytes in [little, big] {
             assert_eq!(decoded(bytes, None).unwrap(), (text.clone(), Encoding::Utf16));
+        }
+        // Without a mark the zeros of its first two letters tell.
+        let plain = "time,é\n0,1\n";
+        let little: Vec<u8> = plain.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = plain.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for bytes in [little, big] {
+            for said in [None, Some(Encoding::Utf16)] {
+                let found = decoded(bytes.clone(), said).unwrap();
+                assert_eq!(found, (plain.to_owned(), Encoding::Utf16));
+            }
         }
         let broken = vec![0xff, 0xfe, b'a', 0, 0x3d, 0xd8];
         assert!(decoded(broken, None).is_err());

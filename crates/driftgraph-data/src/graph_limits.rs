@@ -4,26 +4,68 @@
 //! warned of wrongly, which `tests/false_alarms.rs` counts.
 
 mod dependent_columns;
+mod exact_sums;
+mod exactness;
+mod near_sums;
 pub(crate) mod pace;
+mod regression;
+mod same_row;
 mod sampling;
 mod time_patterns;
 
-use driftgraph_core::{ObservedSeries, SeriesSet};
+use driftgraph_core::{ObservedSeries, Preparation, SeriesSet};
 
-use crate::message_text::list;
+use crate::message_text::{list, option_names};
 use crate::{TimeAxis, doubtful_columns};
+use pace::{Pace, Reservations};
+use sampling::Coarseness;
 
-/// All such warnings.
-pub(crate) fn warnings(data: &SeriesSet, axis: &TimeAxis) -> Vec<String> {
-    let mut warnings = Vec::new();
-    warnings.extend(time_patterns::season(data, axis));
-    warnings.extend(time_patterns::trend(data));
-    warnings.extend(dependent_columns::near_copies(data));
-    warnings.extend(dependent_columns::identities(data));
-    warnings.extend(set_by_hand(data));
-    warnings.extend(skewed(data));
-    warnings.extend(sampling::too_coarse(data));
-    warnings
+/// What speaks against a graph of some data.
+pub(crate) struct Limits {
+    /// In words, with what to do about it.
+    pub(crate) warnings: Vec<String>,
+    /// Seasons and lines that make variables look slower or faster than what drives them is.
+    taken_out: Preparation,
+    coarseness: Coarseness,
+}
+
+impl Limits {
+    /// Looks for everything there is a warning for.
+    pub(crate) fn of(data: &SeriesSet, axis: &TimeAxis) -> Self {
+        let season = time_patterns::season(data, axis);
+        let trending = time_patterns::trending(data);
+        let coarseness = Coarseness::of(data);
+        let mut warnings = Vec::new();
+        warnings.extend(season.as_ref().map(|season| season.warning(data)));
+        warnings.extend(time_patterns::trend_warning(data, &trending));
+        warnings.extend(dependent_columns::warnings(data));
+        warnings.extend(set_by_hand(data));
+        warnings.extend(skewed(data));
+        warnings.extend(coarseness.warning(data));
+        let taken_out = Preparation {
+            season: season.map(|season| season.period),
+            detrend: !trending.is_empty(),
+            ..Preparation::default()
+        };
+        Self { warnings, taken_out, coarseness }
+    }
+
+    /// How fast variables change once seasons and lines are out, and what that allows beside all warnings.
+    pub(crate) fn pace(&self, data: &SeriesSet) -> Option<Pace> {
+        // Where a season cannot be taken out the pace would be that of the season.
+        let left = self.taken_out.fit(data).ok()?.map(|transform| transform.apply(data));
+        let left = left.as_ref().unwrap_or(data);
+        Pace::of(left).map(|pace| {
+            pace.with(&Reservations {
+                without_season: self.taken_out.season.is_some(),
+                without_lines: self.taken_out.detrend,
+                coarseness: Some(&self.coarseness),
+                n_variables: data.n_variables(),
+                share_of_same_row: same_row::share_of_same_row(left),
+                has_warnings: !self.warnings.is_empty(),
+            })
+        })
+    }
 }
 
 /// Rows of a variable in one series, holes left out.
@@ -34,9 +76,7 @@ fn observed(series: &ObservedSeries, variable: usize) -> impl Iterator<Item = f6
 /// Names in a sentence, and the same names as an option takes them in a shell.
 fn named(data: &SeriesSet, variables: &[usize]) -> (String, String) {
     let names: Vec<&str> = variables.iter().map(|&idx| data.variables()[idx].as_str()).collect();
-    let option = names.join(",");
-    let is_plain = option.chars().all(|letter| letter.is_alphanumeric() || "_-.,".contains(letter));
-    (list(&names), if is_plain { option } else { format!("'{option}'") })
+    (list(&names), option_names(&names))
 }
 
 /// Whether gaps are equal, months of 28 to 31 days included.
@@ -119,6 +159,8 @@ fn skewness(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use driftgraph_core::random::{Purpose, RandomStream};
+
     use super::*;
     use crate::TimeUnit;
 
@@ -142,6 +184,13 @@ pub(crate) mod tests {
         (0..n)
             .map(|row| ((row * 7919 + seed * 104_729) as f64 * 0.618_033_988).fract() - 0.5)
             .collect()
+    }
+
+    /// Numbers that know nothing of each other.
+    pub(crate) fn random(seed: u64, n: usize) -> Vec<f64> {
+        let mut numbers = vec![0.0; n];
+        RandomStream::new(seed, Purpose::MeasurementNoise, 3).fill_normal(&mut numbers);
+        numbers
     }
 
     #[test]

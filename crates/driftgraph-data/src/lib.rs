@@ -59,6 +59,7 @@ pub mod write;
 pub use error::{DataError, DataErrors, Place};
 pub use fingerprint::fingerprint;
 pub use load::{Loaded, column_names, load, load_in_memory, tables_in};
+pub use message_text::in_shell;
 pub use options::{DateOrder, DecimalMark, Duplicates, Encoding, ReadOptions};
 pub use problem::Problem;
 pub use roles::key_columns_by_name;

@@ -8,9 +8,10 @@ use crate::problem::Problem;
 const MISSING: [&str; 4] = ["", "na", "nan", "null"];
 
 /// Words that often mean it; they are believed if the rest of the table holds numbers, and told.
-const OFTEN_MISSING: [&str; 25] = [
+const OFTEN_MISSING: [&str; 33] = [
     "-", "--", "---", "–", "—", ".", "..", "...", "?", "*", "n/a", "n.a.", "n.a", "n.d.", "nd",
-    "none", "missing", "<na>", "#n/a", "#na", "#value!", "#div/0!", "<lod", "<loq", "bdl",
+    "none", "missing", "<na>", "#n/a", "#na", "#value!", "#div/0!", "#num!", "#ref!", "#name?",
+    "#null!", "<lod", "<loq", "<llod", "<lloq", "bdl", "blq", "bloq",
 ];
 
 /// Whether a cell says that nothing was measured.
@@ -20,8 +21,17 @@ pub(crate) fn is_missing(text: &str) -> bool {
 
 /// Whether a cell probably says so.
 pub(crate) fn is_often_missing(text: &str) -> bool {
-    OFTEN_MISSING.iter().any(|word| text.eq_ignore_ascii_case(word))
+    OFTEN_MISSING.iter().any(|word| text.eq_ignore_ascii_case(word)) || is_below_a_limit(text)
 }
+
+/// `<0.05`: what is below the least amount that can be measured.
+fn is_below_a_limit(text: &str) -> bool {
+    let limit = text.strip_prefix('<').map(|limit| limit.trim_start_matches('=').trim_start());
+    limit.is_some_and(|limit| limit.replace(',', ".").parse::<f64>().is_ok_and(f64::is_finite))
+}
+
+/// The sign that typesetters write for a minus.
+const MINUS: char = '\u{2212}';
 
 /// A number of few digits at the beginning of a text, and its bytes.
 ///
@@ -58,6 +68,10 @@ pub(crate) fn parse_number(text: &str) -> Result<f64, Problem> {
         Ok(number) if number.is_infinite() => Err(Problem::Infinite { text: shorten(text) }),
         Ok(number) => Ok(number),
         Err(_) if is_missing(text.trim()) => Ok(f64::NAN),
+        Err(_) if text.contains(MINUS) => {
+            let plain = parse_number(&text.replace(MINUS, "-"));
+            plain.map_err(|_| Problem::NotANumber { text: shorten(text.trim()) })
+        }
         Err(_) => Err(Problem::NotANumber { text: shorten(text.trim()) }),
     }
 }
@@ -107,6 +121,7 @@ impl NumberStyle {
     /// The number that a text is, if it is one.
     pub(crate) fn number(&self, text: &str) -> Option<f64> {
         match self.decimal {
+            None if text.contains(MINUS) => text.replace(MINUS, "-").parse().ok(),
             None => text.parse().ok(),
             Some(mark) => plain(text, mark)?.parse().ok(),
         }
@@ -134,6 +149,9 @@ const GROUP_SIGNS: [char; 5] = [' ', '\u{a0}', '\u{202f}', '\'', '’'];
 
 /// A number without signs between its thousands and with a point before its decimals.
 fn plain(text: &str, mark: DecimalMark) -> Option<String> {
+    if text.contains(MINUS) {
+        return plain(&text.replace(MINUS, "-"), mark);
+    }
     let (decimal_mark, other) = match mark {
         DecimalMark::Point => ('.', ','),
         DecimalMark::Comma => (',', '.'),
@@ -182,6 +200,9 @@ pub(crate) enum DecimalFinding {
 impl DecimalEvidence {
     /// Takes one more cell into account; text is none.
     pub(crate) fn add(&mut self, text: &str) {
+        if text.contains(MINUS) {
+            return self.add(&text.replace(MINUS, "-"));
+        }
         let readings = [DecimalMark::Point, DecimalMark::Comma]
             .map(|mark| plain(text, mark).is_some_and(|plain| plain.parse::<f64>().is_ok()));
         let slot = match readings {
@@ -249,6 +270,18 @@ mod tests {
         assert!(matches!(parse_number("1e999"), Err(Problem::Infinite { .. })));
         assert!(matches!(parse_number("-inf"), Err(Problem::Infinite { .. })));
         assert!(matches!(parse_number("n.d."), Err(Problem::NotANumber { .. })));
+        assert_eq!(parse_number(" −1.5").unwrap(), -1.5);
+        assert!(matches!(parse_number("a−1"), Err(Problem::NotANumber { text }) if text == "a−1"));
+    }
+
+    #[test]
+    fn words_for_not_measured_and_limits_of_detection_are_known() {
+        for text in ["<0.05", "< 0,05", "<=3", "<LLOQ", "#NUM!", "n.d."] {
+            assert!(is_often_missing(text), "{text}");
+        }
+        for text in ["<", "<b>", ">3", "0.05", "<inf"] {
+            assert!(!is_often_missing(text), "{text}");
+        }
     }
 
     fn style(decimal: DecimalMark) -> NumberStyle {
@@ -265,6 +298,7 @@ mod tests {
             assert_eq!(comma.parse(text).unwrap(), -1_234_567.5, "{text}");
         }
         assert_eq!(comma.parse("1,5e-3").unwrap(), 0.0015);
+        assert_eq!(comma.parse("−1.234,5").unwrap(), -1234.5);
         assert_eq!(comma.parse("1.234").unwrap(), 1234.0);
         assert!(comma.parse("").unwrap().is_nan());
         for text in ["1.5", "1.23.456", "1.234'567", "a,5", "1,2,3"] {
@@ -307,5 +341,6 @@ mod tests {
         assert_eq!(finding("1 234|7", b','), point("1 234"));
         assert_eq!(finding("1,5|1.5", b';'), None);
         assert_eq!(finding("1.5|a,b|low", b','), None);
+        assert_eq!(finding("−1.5|a", b','), None);
     }
 }

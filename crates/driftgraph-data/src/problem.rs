@@ -2,8 +2,9 @@
 
 use driftgraph_core::ExperimentProblem;
 
+use crate::dates::is_time_of_day;
 use crate::formats::readable;
-use crate::message_text::list;
+use crate::message_text::{in_shell, list};
 
 /// One thing that is wrong, in the user's words.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -399,6 +400,11 @@ pub enum Problem {
     /// A matrix without a word on what its rows are.
     #[error("a matrix does not say whether its rows are sources or targets")]
     NoOrientation,
+    /// A matrix where a list of edges is asked for.
+    #[error(
+        "this is a matrix, which does not say whether its rows are sources or targets; a list of edges is needed here"
+    )]
+    MatrixForList,
 }
 
 impl Problem {
@@ -432,7 +438,8 @@ impl Problem {
             }
             Self::TimeAndEvenSteps { name } => {
                 return Some(format!(
-                    "leave out `--even-steps`, or the column with `--ignore {name}`"
+                    "leave out `--even-steps`, or the column with `--ignore {}`",
+                    in_shell(name)
                 ));
             }
             Self::DateOrder { .. } => "pass `--date-order day-first` or `--date-order month-first`",
@@ -449,6 +456,10 @@ impl Problem {
                  text with `--ignore COLUMN`, or make it the series with `--series COLUMN`"
             }
             Self::Infinite { .. } => "leave the cell empty if it was not measured",
+            Self::NotATime { text } if is_time_of_day(text) => {
+                "a time of the day needs its date: write both into one column, such as 2026-01-31 12:30, and pass it as \
+                 `--time`"
+            }
             Self::NotATime { .. } | Self::MixedTimes { .. } => {
                 "use numbers throughout, or dates of one form, such as 2026-01-31 or 2026-01-31T12:30:00Z"
             }
@@ -487,6 +498,14 @@ impl Problem {
             Self::UnknownInterventionColumn { .. } => {
                 "a column `knockout:G1` says when `G1` was knocked out, and there must be a column `G1`"
             }
+            _ => return self.hint_of_edges().map(str::to_owned),
+        };
+        Some(hint.to_owned())
+    }
+
+    /// What the user may do about a list or a matrix of edges.
+    fn hint_of_edges(&self) -> Option<&'static str> {
+        Some(match self {
             Self::NotAScore { .. } => "give the score as a number, or leave the edge out",
             Self::NotATruth { .. } => {
                 "list the true edges alone, as `source,target`, or with a weight of 1 for an edge and 0 for none"
@@ -499,9 +518,11 @@ impl Problem {
             Self::NoOrientation => {
                 "pass `--orientation source-rows` or `--orientation target-rows`"
             }
+            Self::MatrixForList => {
+                "give one row per edge: `source,target` for known edges, `source,target,probability` for guesses"
+            }
             _ => return None,
-        };
-        Some(hint.to_owned())
+        })
     }
 }
 
@@ -523,13 +544,14 @@ fn label_hint(label: &str) -> String {
         ["quarter", "qtr", "q", "month", "mon", "week", "day", "hour", "period"];
     if PARTS.contains(&label.to_lowercase().as_str()) {
         return format!(
-            "`{label}` seems to be the rest of the date: write both into one column, such as 1959Q1 or 2020-01-31, \
+            "`{label}` seems to be the rest of the date: write both into one column, such as 1959Q1, 2020-W05 or 2020-01-31, \
              and pass it as `--time`"
         );
     }
     format!(
-        "no time comes twice for any `{label}`: if it names the series, pass `--series {label}`; \
-         if not, keep one row per series and time, or pass `--duplicates mean`, `first` or `last`"
+        "no time comes twice for any `{label}`: if it names the series, pass `--series {}`; \
+         if not, keep one row per series and time, or pass `--duplicates mean`, `first` or `last`",
+        in_shell(label)
     )
 }
 

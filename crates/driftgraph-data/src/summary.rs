@@ -3,7 +3,7 @@
 use driftgraph_core::{ObservedSeries, SeriesSet, Standardizer, Uninformative};
 
 use crate::doubtful_columns;
-use crate::graph_limits;
+use crate::graph_limits::Limits;
 pub use crate::graph_limits::pace::Pace;
 use crate::message_text::list;
 use crate::{Loaded, TimeAxis};
@@ -35,7 +35,7 @@ pub struct Summary {
     pub rows_per_series: [usize; 2],
     /// Each variable in turn.
     pub variable_details: Vec<VariableSummary>,
-    /// How fast the variables change, and what can be seen at that pace; `None` where rows are few.
+    /// How fast the variables change beside seasons and lines, and what can be seen at that pace; `None` where rows are few.
     pub pace: Option<Pace>,
     /// Whether there is something to learn from: a variable that changes within a series.
     pub usable: bool,
@@ -75,7 +75,9 @@ impl Summary {
         let data = &loaded.data;
         let variable_details: Vec<_> =
             (0..data.n_variables()).map(|idx| VariableSummary::new(data, idx)).collect();
-        let warnings = warnings(loaded, left, &variable_details);
+        let limits = Limits::of(left, &loaded.time_axis);
+        let pace = limits.pace(left);
+        let warnings = warnings(loaded, limits.warnings, &variable_details);
         let lengths = || data.series().iter().map(ObservedSeries::n_observations);
         let times = || data.series().iter().map(ObservedSeries::times);
         let missing_cells = data.n_missing();
@@ -93,7 +95,7 @@ impl Summary {
                 times().map(|times| times[times.len() - 1]).fold(f64::NEG_INFINITY, f64::max),
             ],
             median_gap: median_gap(data),
-            pace: Pace::of(left),
+            pace,
             rows_per_series: [lengths().min().unwrap_or(0), lengths().max().unwrap_or(0)],
             variable_details,
             usable: data.series().iter().any(changes),
@@ -126,7 +128,7 @@ impl VariableSummary {
 
 /// Why data may not carry a graph whatever the method: those warnings alone that concern what is learned.
 pub fn limits_of_graph(data: &SeriesSet, time: &TimeAxis) -> Vec<String> {
-    graph_limits::warnings(data, time)
+    Limits::of(data, time).warnings
 }
 
 /// Whether some variable has two different values along the series.
@@ -144,7 +146,7 @@ fn median_gap(data: &SeriesSet) -> Option<f64> {
     Some(*gaps.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-fn warnings(loaded: &Loaded, left: &SeriesSet, variables: &[VariableSummary]) -> Vec<String> {
+fn warnings(loaded: &Loaded, limits: Vec<String>, variables: &[VariableSummary]) -> Vec<String> {
     let data = &loaded.data;
     let mut warnings = Vec::new();
     let (n_rows, n_variables) = (data.n_rows(), data.n_variables());
@@ -178,7 +180,7 @@ fn warnings(loaded: &Loaded, left: &SeriesSet, variables: &[VariableSummary]) ->
     warnings.extend(most_of(doubtful_columns::sentinels(data)));
     warnings.extend(most_of(doubtful_columns::twins(data)));
     warnings.extend(scale_warning(data, variables));
-    warnings.extend(limits_of_graph(left, &loaded.time_axis));
+    warnings.extend(limits);
     let short = data.series().iter().filter(|series| series.n_observations() < 3);
     let short: Vec<&str> = short.map(ObservedSeries::name).collect();
     if !short.is_empty() {

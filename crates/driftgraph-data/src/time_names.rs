@@ -65,6 +65,24 @@ impl TimeName {
     }
 }
 
+/// Words for units of time, and the days in each; a bare `m` may be minutes, months or metres.
+const UNITS: [(&[&str], f64); 8] = [
+    (&["s", "sec", "secs", "second", "seconds"], 1.0 / 86_400.0),
+    (&["min", "mins", "minute", "minutes"], 1.0 / 1440.0),
+    (&["h", "hr", "hrs", "hour", "hours"], 1.0 / 24.0),
+    (&["d", "day", "days"], 1.0),
+    (&["w", "wk", "wks", "week", "weeks"], 7.0),
+    (&["mo", "mon", "mth", "month", "months"], 365.25 / 12.0),
+    (&["q", "qtr", "quarter", "quarters"], 365.25 / 4.0),
+    (&["y", "yr", "yrs", "year", "years", "a"], 365.25),
+];
+
+/// Days in a unit as people write it: `hours`, `hrs`, `H`, `days since start`; `None` for what is none.
+pub(crate) fn days_in(unit: &str) -> Option<f64> {
+    let word = unit.split([' ', '_']).next()?.trim_end_matches('.').to_ascii_lowercase();
+    UNITS.iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, days)| *days)
+}
+
 fn is_unit(text: &str) -> bool {
     let short = ["s", "min", "mins", "h", "hrs", "d", "w", "y", "yr", "ms", "us", "ns"];
     short.contains(&text) || LIKELY.iter().any(|(name, unit)| unit.is_some() && *name == text)

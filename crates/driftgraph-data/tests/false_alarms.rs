@@ -8,7 +8,7 @@ use driftgraph_data::{Loaded, TimeAxis, TimeUnit};
 const N_TABLES: u64 = 200;
 
 /// Words by which each warning is known.
-const WARNINGS: [&str; 8] = [
+const WARNINGS: [&str; 10] = [
     "share a season",
     "follow straight lines",
     "nearly one variable",
@@ -17,6 +17,8 @@ const WARNINGS: [&str; 8] = [
     "far above the others",
     "no row says anything",
     "to and fro",
+    "weighted sum",
+    "parts of a whole",
 ];
 
 /// One series of monthly rows, made step by step from the row before and Gaussian noise.
@@ -77,6 +79,15 @@ fn assert_rare(what: &str, counts: [usize; WARNINGS.len()]) {
     }
 }
 
+/// The same of what columns are said to be of each other; such data may well be warned of for something else.
+fn assert_no_sums(what: &str, counts: [usize; WARNINGS.len()]) {
+    for (count, words) in counts.into_iter().zip(WARNINGS) {
+        let is_about_sums =
+            ["identity", "weighted sum", "parts of"].iter().any(|w| words.contains(w));
+        assert!(!is_about_sums || count == 0, "{what}: `{words}` in {count} of {N_TABLES} tables");
+    }
+}
+
 #[test]
 fn autoregressions_and_random_walks_are_seldom_warned_of() {
     for (n_rows, n_variables) in [(80, 2), (80, 10), (200, 10)] {
@@ -103,6 +114,38 @@ fn coupled_noisy_oscillators_are_seldom_warned_of() {
         })
     });
     assert_rare("oscillators", found);
+}
+
+#[test]
+fn strongly_correlated_data_are_no_sums() {
+    // Twelve variables that follow one hidden one, and twelve slow ones whose slopes are random walks.
+    let followers = counts(|seed| {
+        table(seed, 120, 13, |row, noise| {
+            let hidden = 0.9 * row[12] + noise[12];
+            let next =
+                |idx: usize| 0.3 * row[idx] + (0.5 + idx as f64 / 12.0) * hidden + noise[idx];
+            (0..12).map(next).chain([hidden]).collect()
+        })
+    });
+    assert_no_sums("followers", followers);
+    let smooth = counts(|seed| {
+        table(seed, 120, 24, |row, noise| {
+            let slope = |idx: usize| 0.97 * row[12 + idx] + noise[idx];
+            let level = |idx: usize| 0.98 * row[idx] + row[12 + idx] + 0.3 * noise[12 + idx];
+            (0..12).map(level).chain((0..12).map(slope)).collect()
+        })
+    });
+    assert_no_sums("smooth", smooth);
+}
+
+#[test]
+fn counts_of_rare_events_are_no_sums() {
+    let found = counts(|seed| {
+        table(seed, 300, 8, |_, noise| {
+            noise.iter().map(|x| f64::from(*x > 1.9) + f64::from(*x > 2.5)).collect()
+        })
+    });
+    assert_no_sums("rare events", found);
 }
 
 #[test]

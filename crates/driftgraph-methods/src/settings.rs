@@ -49,8 +49,25 @@ pub fn value_of(setting: &Setting, text: &str) -> Result<Value, PlanError> {
             Value::String(text.to_owned())
         }
         Range::Mixed { .. } => inline_value(text).ok_or_else(wrong)?,
-        Range::Number { .. } | Range::Edges => number(text).ok_or_else(wrong)?,
+        Range::Number { .. } => number(text).ok_or_else(|| PlanError::Text {
+            flag: flag(setting.name),
+            range: number_words(setting),
+            found: text.to_owned(),
+        })?,
+        Range::Edges => number(text).ok_or_else(wrong)?,
     })
+}
+
+/// What number a setting takes, and what it counts where people write units.
+fn number_words(setting: &Setting) -> String {
+    let unit = match setting.name {
+        "step_size" => {
+            " in the unit that `driftgraph check` names, such as 7 for a week of data in days"
+        }
+        _ => "",
+    };
+    let range = setting.range.to_string().replacen("at least", "of at least", 1);
+    format!("a number {range}{unit}")
 }
 
 /// A value as a settings file would have it: a number or a table in braces.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use driftgraph_core::fitted::score::SelfEdges;
-use driftgraph_data::edges::read_edges;
+use driftgraph_data::edges::read_edge_list;
 use driftgraph_data::record::Ending;
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_data::{Loaded, load};
@@ -260,7 +260,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The known edges that were uploaded with tables.
 pub(crate) fn truth(tables: &Path, variables: &[String]) -> Result<Truth, Refusal> {
     let file = known_edges(tables).ok_or_else(Refusal::not_found)?;
-    let edges = read_edges(&file, None).map_err(|error| Refusal::unusable(&error))?;
+    let edges = read_edge_list(&file).map_err(|error| Refusal::unusable(&error))?;
     let graph = edges.graph(variables).map_err(|error| Refusal::unusable(&error))?;
     Ok(Truth { graph, self_edges: SelfEdges::Kept })
 }

@@ -8,7 +8,7 @@ use driftgraph_core::SignatureGraph;
 use driftgraph_core::fitted::edges::links;
 use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_data::Loaded;
-use driftgraph_data::edges::read_edges;
+use driftgraph_data::edges::read_edge_list;
 use driftgraph_data::graph_formats::sign_word;
 use driftgraph_data::record::Ending;
 use driftgraph_data::summary::Summary;
@@ -112,7 +112,7 @@ pub(crate) fn read_truth(
     let variables = loaded.data.variables();
     let ignored = ignored.iter().filter(|name| !variables.contains(name));
     let names: Vec<String> = variables.iter().chain(ignored).cloned().collect();
-    let all = read_edges(path, None)?.graph(&names);
+    let all = read_edge_list(path)?.graph(&names);
     let all = all.with_context(|| format!("cannot use the truth in `{}`", path.display()))?;
     let mut graph = SignatureGraph::empty(variables.len());
     for (source, target) in all.edges().filter(|ends| ends.0.max(ends.1) < variables.len()) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use driftgraph_data::edges::read_edges;
+use driftgraph_data::edges::read_edge_list;
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_report::report_html;
 use driftgraph_report::view::ReportView;
@@ -33,7 +33,7 @@ fn view(args: &ReportArgs, run: &Run) -> anyhow::Result<ReportView> {
         printer::note("note: the data of the run are not where they were, so its fit is not shown");
     }
     let truth = args.truth.as_deref().map(|path| {
-        let graph = read_edges(path, None)?.graph(run.variables());
+        let graph = read_edge_list(path)?.graph(run.variables());
         graph.with_context(|| format!("cannot use the truth in `{}`", path.display()))
     });
     let truth = truth.transpose()?;

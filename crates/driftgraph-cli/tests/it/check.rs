@@ -336,5 +336,89 @@ fn data_that_cannot_carry_a_graph_are_warned_of() {
         let sign = if n % 2 == 0 { 1.0 } else { -1.0 };
         format!("{n},{},{}", slow(1, n), 2.0 * sign + scatter(2, n))
     }), @r#"warning: `y` jumps to and fro from row to row, as an oscillation does that is faster than the samples, or as differences of levels do: no method can see direction there; sample faster or at irregular times, and give levels, not differences"#);
+    assert_snapshot!(warnings("time,north,south,west,total", 60, |n| {
+        format!("{n},{},{},{},{}", slow(1, n), slow(2, n), slow(3, n), slow(1, n) + slow(2, n) + slow(3, n))
+    }), @r#"warning: `north` + `south` + `west` is `total` in nearly every row: an identity, which no method can tell from causes; leave one of them out with `--ignore`"#);
+    assert_snapshot!(warnings("time,grass,shrub,tree,stone", 60, |n| {
+        let [a, b, c, d] = [1, 2, 3, 4].map(|seed| slow(seed, n));
+        let share = |part: f64| format!("{:.1}", 100.0 * part / (a + b + c + d));
+        format!("{n},{},{},{},{}", share(a), share(b), share(c), share(d))
+    }), @r#"warning: `grass` + `shrub` + `tree` + `stone` is 100 in nearly every row: parts of a whole, of which some rise because others fall; leave one of them out with `--ignore`, or give amounts instead of shares"#);
+    assert_snapshot!(warnings("time,sick,well,share sick", 60, |n| {
+        let (sick, well) = (40.0 + slow(1, n), 90.0 + slow(2, n));
+        format!("{n},{sick},{well},{}", sick / (sick + well))
+    }), @r#"warning: `sick` / (`sick` + `well`) is `share sick`, up to its unit, in nearly every row: an identity, which no method can tell from causes; leave one of the three out with `--ignore`"#);
+    assert_snapshot!(warnings("time,a,b,mix", 60, |n| {
+        format!("{n},{},{},{}", slow(1, n), slow(2, n), 2.0 * slow(1, n) - 3.0 * slow(2, n))
+    }), @r#"warning: `mix` is 2 x `a` - 3 x `b`, up to a constant, in nearly every row: an identity, which no method can tell from causes; leave one of them out with `--ignore`"#);
+    assert_snapshot!(warnings("time,a,b,c,weighed", 60, |n| {
+        let sum = 2.0 * slow(1, n) - 3.0 * slow(2, n) + 1.5 * slow(3, n);
+        format!("{n},{},{},{},{}", slow(1, n), slow(2, n), slow(3, n), sum + 0.05 * scatter(9, n))
+    }), @r#"warning: each of `a`, `b`, `c`, `weighed` is nearly a weighted sum of others in the same row, which explain 99 % of it or more, so that their effects cannot be told apart: leave one out with `--ignore`"#);
     assert_eq!(warnings("time,x,y", 100, |n| format!("{n},{},{}", slow(1, n), slow(2, n))), "");
+}
+
+/// What the pace is said to allow.
+fn pace(header: &str, n_rows: usize, row: impl Fn(usize) -> String) -> String {
+    let rows: String = (0..n_rows).map(|n| row(n) + "\n").collect();
+    let text = Sandbox::with("a.csv", format!("{header}\n{rows}")).run("check a.csv");
+    text.lines().filter(|line| line.starts_with("your variables")).collect()
+}
+
+#[test]
+fn the_pace_promises_nothing_that_a_warning_takes_back() {
+    assert_snapshot!(pace("time,x,y", 200, |n| format!("{n},{},{}", slow(1, n), slow(2, n))), @"your variables change by one deviation in about 3 rows: rows are close enough to see directions");
+    let season = |n: usize| 4.0 * (n as f64 * std::f64::consts::TAU / 12.0).sin();
+    assert_snapshot!(pace("month,x,y", 200, |n| {
+        format!("{n},{},{}", season(n) + slow(1, n), season(n + 2) + slow(2, n))
+    }), @"your variables change by one deviation in about 3 rows, once the season is taken out: rows are close enough to see directions; mind the warnings");
+    assert_snapshot!(pace("time,x,y", 200, |n| {
+        format!("{n},{},{}", n as f64 + slow(1, n), 2.0 * n as f64 + slow(2, n))
+    }), @"your variables change by one deviation in about 2 rows, once straight lines are taken out: rows are close enough to see directions; mind the warnings");
+    let sign = |n: usize| if n.is_multiple_of(2) { 2.0 } else { -2.0 };
+    assert_snapshot!(pace("time,x,y", 200, |n| {
+        format!("{n},{},{}", slow(1, n), sign(n) + scatter(2, n))
+    }), @"your variables change by one deviation in half a row: rows are too far apart to see directions, as the warning about them says");
+    assert_snapshot!(pace("time,x,y", 100, |n| format!("{n},{},{}", scatter(1, n), scatter(2, n))), @"your variables change by one deviation in half a row: rows are too far apart to see directions, as the warning about them says");
+    // What both have in common comes in the same row.
+    assert_snapshot!(pace("time,x,y", 200, |n| {
+        format!("{n},{},{}", slow(1, n) + slow(3, n), slow(2, n) + slow(3, n))
+    }), @"your variables change by one deviation in about 2 rows: rows are close enough to see directions, but 24 % of what the row before leaves open is shared with other variables of the same row, in which no direction can be seen unless products of variables explain it (a fit looks for them)");
+}
+
+#[test]
+fn seasons_are_found_whatever_the_unit_is_called() {
+    let wave = |period: f64, n: usize| 3.0 * (n as f64 * std::f64::consts::TAU / period).sin();
+    let units = [
+        ("time (hour)", 24.0, 1.0),
+        ("time [hrs]", 24.0, 1.0),
+        ("time (minute)", 24.0, 60.0),
+        ("time (day)", 7.0, 1.0),
+        ("time (wk)", 52.0, 365.25 / 7.0 / 52.0),
+        ("time (month)", 12.0, 1.0),
+        ("quarter", 4.0, 1.0),
+        ("Year", 12.0, 1.0 / 12.0),
+    ];
+    for (name, period, gap) in units {
+        let found = warnings(&format!("{name},a,b"), 400, |n| {
+            let (a, b) = (wave(period, n) + scatter(1, n), wave(period, n + 2) + scatter(2, n));
+            format!("{:.5},{a},{b}", n as f64 * gap)
+        });
+        let expected = format!("warning: `a`, `b` share a season of {period} rows");
+        assert!(found.starts_with(&expected), "{name}: {found}");
+    }
+}
+
+#[test]
+fn names_in_advice_are_those_that_a_shell_leaves_whole() {
+    let rows = |n: usize| format!("{},{},{},{n}", n % 10, slow(1, n), n / 10);
+    let found = warnings("time,x,my label,row number", 40, rows);
+    assert!(found.contains("name the series with `--series 'my label'`, or"), "{found}");
+    assert!(found.contains("leave it out with `--ignore 'my label'`"), "{found}");
+    assert!(found.contains("`--ignore 'row number'` if it is"), "{found}");
+    let twins = |n: usize| format!("{n},{0},{0}", slow(1, n));
+    assert!(warnings("time,x,x too", 40, twins).ends_with("`--ignore 'x too'`"));
+    let sandbox = Sandbox::with("a.csv", "time (month),x\n0,1\n1,2\n2,1\n");
+    let refused = sandbox.run("check a.csv --even-steps");
+    assert!(refused.contains("`--ignore 'time (month)'`"), "{refused}");
 }

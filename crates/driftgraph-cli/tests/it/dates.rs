@@ -143,3 +143,23 @@ fn tables_and_pictures_of_dated_data_have_dates() {
     );
     assert!(page.contains(">2002</text>"), "years stand at the axes of the report");
 }
+
+#[test]
+fn paths_that_begin_late_say_with_whose_values() {
+    let noted = |line: &str| {
+        let (fine, _, notes) = ask(line, "x = 1");
+        assert!(fine, "{notes}");
+        let is_about_start = |note: &&str| note.contains("paths begin at");
+        notes.lines().filter(is_about_start).collect::<Vec<_>>().join("\n")
+    };
+    let line = "intervene run --paths 5 --horizon 60d";
+    assert_snapshot!(noted(&format!("{line} --from 2003-06-15 --do")), @"note: paths begin at 2003-06-15 with values that are usual at the beginning of a series, as at 2000-01-01; `--start series:data@2003-06-15` begins with the state of that time");
+    assert_snapshot!(noted(&format!("{line} --from 2016-01-01 --do")), @"note: paths begin at 2016-01-01 with values that are usual at the beginning of a series, as at 2000-01-01; `--start series:NAME@TIME` begins with the state of a series, `driftgraph forecast` goes on from its end");
+    for line in [
+        format!("{line} --do"),
+        format!("{line} --from 2000-01-01 --do"),
+        format!("{line} --from 2003-06-15 --start series:data@2003-06-15 --do"),
+    ] {
+        assert_eq!(noted(&line), "", "{line}");
+    }
+}

@@ -451,6 +451,38 @@ fn a_parquet_file_on_which_the_decoder_panics_is_a_damaged_file_and_nothing_more
 }
 
 #[test]
+fn a_matrix_is_no_list_of_edges_and_no_option_is_named_that_is_not_there() {
+    let sandbox = Sandbox::with("data.csv", "time,x,y\n0,1,2\n1,2,1\n2,1,3\n");
+    sandbox.write("matrix.csv", ",x,y\nx,0,1\ny,0,0\n");
+    assert_snapshot!(sandbox.run("fit data.csv --edge-prior matrix.csv --out run"), @r"
+    exit 2
+    --- stderr
+    error: this is a matrix, which does not say whether its rows are sources or targets; a list of edges is needed here
+      in `matrix.csv`
+
+    hint: give one row per edge: `source,target` for known edges, `source,target,probability` for guesses
+    ");
+    assert_snapshot!(sandbox.run("fit data.csv --truth matrix.csv --out run"), @r"
+    exit 2
+    --- stderr
+    error: this is a matrix, which does not say whether its rows are sources or targets; a list of edges is needed here
+      in `matrix.csv`
+
+    hint: give one row per edge: `source,target` for known edges, `source,target,probability` for guesses
+    ");
+}
+
+#[test]
+fn a_length_of_time_where_a_number_belongs_is_explained() {
+    let sandbox = Sandbox::with("data.csv", "date,x\n2020-01-01,1\n2020-01-08,2\n2020-01-15,1\n");
+    assert_snapshot!(sandbox.run("fit data.csv --step-size 1w"), @r"
+    exit 2
+    --- stderr
+    error: `--step-size` needs a number above 0 in the unit that `driftgraph check` names, such as 7 for a week of data in days, found `1w`
+    ");
+}
+
+#[test]
 fn a_prior_without_probabilities_is_refused() {
     let sandbox = Sandbox::with("data.csv", "time,a,b\n0,1,2\n1,2,1\n2,1,2\n");
     sandbox.write("bare.csv", "source,target\na,b\n");

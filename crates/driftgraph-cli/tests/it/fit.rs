@@ -1,11 +1,15 @@
 //! `fit`: what it writes, what it refuses, and that the same seed gives the same bytes.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use insta::assert_snapshot;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::Sandbox;
 
 /// A layer's width that keeps these fits to a fraction of a second.
 const SMALL: [&str; 8] =
@@ -283,4 +287,24 @@ fn an_interrupt_ends_the_fit_and_keeps_what_was_learned() {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     assert!(child.wait().unwrap().success());
     assert_eq!(json(&run.join("run.json"))["ending"], "interrupted");
+}
+
+#[test]
+fn edges_of_one_half_of_the_data_are_warned_of() {
+    let mut text = "time,x,y\n".to_owned();
+    let (mut x, mut y) = (0.0, 0.0);
+    let noise = |row: u64, seed: u64| {
+        let mixed = (row * 1000 + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed >> 11) as f64 / 2_f64.powi(53) - 0.5
+    };
+    for row in 0..400 {
+        let _ = writeln!(text, "{row},{x:.5},{y:.5}");
+        let effect = if row < 200 { 0.8 } else { 0.0 };
+        (x, y) = (0.7 * x + noise(row, 1), 0.5 * y + effect * x + 0.5 * noise(row, 2));
+    }
+    let sandbox = Sandbox::with("half.csv", text);
+    let told = sandbox.run("fit half.csv --select none --out run");
+    let halves: Vec<&str> = told.lines().filter(|line| line.contains("half")).collect();
+    assert_snapshot!(halves.join("\n"), @"warning: the halves of the data disagree: `x -> y` in the first half of the rows only; what drives what may have changed, so fit each half by itself before you trust it");
 }

@@ -137,6 +137,30 @@ fn dates_are_read_as_the_whole_column_says() {
     time 2020-01-01 to 2020-04-01, median gap 31 (days)
     note: times such as Jan 2020 were read as 2020-01-01
     ");
+    assert_snapshot!(dates(["Q1 1959", "Q2 1959", "Q3 1959", "Q4 1959"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 1959-01-01 to 1959-10-01, median gap 91 (days)
+    note: times such as Q1 1959 were read as 1959-01-01
+    ");
+    assert_snapshot!(dates(["31 Jan 2020", "1 Feb 2020", "2 Feb 2020", "3 Feb 2020"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 2020-01-31 to 2020-02-03, median gap 1 (days)
+    note: times such as 31 Jan 2020 were read as 2020-01-31
+    ");
+    assert_snapshot!(dates(["2020/01/31", "2020/02/01", "2020/02/02", "2020/02/03"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 2020-01-31 to 2020-02-03, median gap 1 (days)
+    note: times such as 2020/01/31 were read as 2020-01-31
+    ");
+    assert_snapshot!(dates(["2020-W52", "2020-W53", "2021-W01", "2021-W02"], ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 2020-12-21 to 2021-01-11, median gap 7 (days)
+    note: times such as 2020-W52 were read as 2020-12-21
+    ");
     let months: String = (0..14)
         .map(|n| format!("{}/1/{},{}\n", n % 12 + 1, 2020 + n / 12, n * n % 3))
         .collect::<Vec<_>>()
@@ -175,6 +199,14 @@ fn numbers_that_are_dates_are_numbers_where_the_user_says_so() {
     exit 0
     time in column `date`, no series column
     time 20200130 to 20200201, median gap 70 (unit as in the file)
+    ");
+    let months = "month,x\n202011,1\n202012,3\n202101,2\n202102,2\n";
+    assert_snapshot!(check("a.csv", months, ""), @r"
+    exit 0
+    time in column `month`, no series column
+    time 2020-11-01 to 2021-02-01, median gap 31 (days)
+    note: times such as 202011 were read as dates; `--date-order none` overrules
+    note: `month` was taken as time, by its name; `--time` overrules
     ");
     let times = ["1/30/2020 11:30 PM", "1/31/2020 12:30 AM", "1/31/2020 1:30 AM"];
     let rows = times.map(|time| format!("{time},{}", time.len() % 2)).join("\n");
@@ -224,6 +256,12 @@ fn decimal_commas_and_thousands_are_understood() {
     time 0 to 2, median gap 1 (unit as in the file)
     note: numbers such as 1 234 were read as 1234; `--decimal` overrules
     ");
+    assert_snapshot!(check("ch.csv", "time,a\n0,1'234\n1,12'345.5\n2,−7\n", ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    note: numbers such as 1'234 were read as 1234; `--decimal` overrules
+    ");
     assert_snapshot!(check("open.tsv", "time\ta\n0\t1,234\n1\t12,345\n2\t7\n", ""), @r"
     exit 2
     error: `1,234` may be 1234 or 1.234, and no other number in the table decides
@@ -261,6 +299,13 @@ fn usual_words_for_not_measured_are_holes() {
       in `lab.csv`, row 4, column `b`
     hint: leave missing cells empty, or say which words mean that with `--missing WORD`; drop a column of text with `--ignore COLUMN`, or make it the series with `--series COLUMN`
     ");
+    assert_snapshot!(check("lab.csv", "time,a\n0,1\n1,<0.05\n2,<LLOQ\n3,#NUM!\n4,2\n", ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 4, median gap 4 (unit as in the file)
+    note: 3 cells with `#NUM!`, `<0.05`, `<LLOQ` were read as not measured; `--missing` overrules
+    note: left out 3 rows without any value
+    ");
     assert_snapshot!(check("lab.csv", "time,a\n0,1\n1,-999\n2,3\n", "--missing -999"), @r"
     exit 0
     time in column `time`, no series column
@@ -279,7 +324,15 @@ fn other_encodings_are_read_and_told() {
     time in column `time`, no series column
     time 0 to 2, median gap 1 (unit as in the file)
     note: numbers such as 1,5 were read as 1.5; `--decimal` overrules
-    note: the text is UTF-16, which its first two bytes say; `--encoding` overrules
+    note: the text is UTF-16, which its first bytes say; `--encoding` overrules
+    ");
+    let unmarked: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    assert_snapshot!(check("plain.txt", unmarked, ""), @r"
+    exit 0
+    time in column `time`, no series column
+    time 0 to 2, median gap 1 (unit as in the file)
+    note: numbers such as 1,5 were read as 1.5; `--decimal` overrules
+    note: the text is UTF-16, which its first bytes say; `--encoding` overrules
     ");
     let latin1: Vec<u8> = text.chars().map(|letter| letter as u8).collect();
     assert_snapshot!(check("old.csv", &latin1, ""), @r"
@@ -353,6 +406,12 @@ fn a_table_on_its_side_is_recognised_and_turned() {
     time 0 to 40, median gap 20 (unit min)
     note: column names such as `t=0 min` were read as times such as 0
     ");
+    let text = "gene,2020-01-01,2020-01-08,2020-01-15\na,1,2,1\nb,3,1,2\n";
+    assert_snapshot!(check("genes.csv", text, "--transpose"), @r"
+    exit 0
+    time in column `time`, no series column
+    time 2020-01-01 to 2020-01-15, median gap 7 (days)
+    ");
     assert_snapshot!(check("a.csv", "time,a,b\n0,1,2\n1,2,1\n", "--transpose"), @r"
     exit 2
     error: the header does not hold times that grow; it holds `a`, `b`
@@ -409,7 +468,7 @@ fn a_date_in_several_columns_is_read_as_one() {
     exit 2
     error: series `quarters` has two rows at time 1959; the other is row 2
       in `quarters.csv`, row 3
-    hint: `quarter` seems to be the rest of the date: write both into one column, such as 1959Q1 or 2020-01-31, and pass it as `--time`
+    hint: `quarter` seems to be the rest of the date: write both into one column, such as 1959Q1, 2020-W05 or 2020-01-31, and pass it as `--time`
     ");
     let hours: String = (0..30)
         .map(|row| format!("{row},2013,3,{},{},{}\n", row / 24 + 1, row % 24, row * row % 7))
@@ -420,5 +479,24 @@ fn a_date_in_several_columns_is_read_as_one() {
     time in column `date`, no series column
     time 2013-03-01T00:00:00Z to 2013-03-02T05:00:00Z, median gap 1 (hours)
     note: `year`, `month`, `day`, `hour` were read together as the date; `--time` overrules
+    ");
+    let weeks: String = (0..60)
+        .map(|row| format!("{},{},{}\n", 2019 + row / 52, row % 52 + 1, row * row % 7))
+        .collect::<Vec<_>>()
+        .concat();
+    assert_snapshot!(check("weeks.csv", format!("year,week,flu\n{weeks}"), ""), @r"
+    exit 0
+    time in column `date`, no series column
+    time 2018-12-31 to 2020-02-17, median gap 7 (days)
+    note: `year`, `week` were read together as the date; `--time` overrules
+    note: times such as 2019-W01 were read as 2018-12-31
+    ");
+    assert_snapshot!(check("clock.csv", "date,time,x\n2020-01-01,00:30,1\n2020-01-01,01:30,2\n", "--ignore date"), @r"
+    exit 2
+    error: `00:30` is neither a number nor a date
+      in `clock.csv`, row 2, column `time`
+    error: `01:30` is neither a number nor a date
+      in `clock.csv`, row 3, column `time`
+    hint: a time of the day needs its date: write both into one column, such as 2026-01-31 12:30, and pass it as `--time`
     ");
 }

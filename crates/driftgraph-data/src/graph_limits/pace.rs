@@ -2,6 +2,8 @@
 
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
+use super::sampling::Coarseness;
+
 /// With fewer pairs of neighbouring rows the pace is not known well enough to advise.
 const FEWEST_ROWS: usize = 50;
 /// Most rows between which changes are looked at.
@@ -11,11 +13,14 @@ const MOST_ROWS: usize = 100;
 const ARROWS: f64 = 1.5;
 /// Rows per deviation below which next to nothing is left of the row before.
 const LINKS: f64 = 0.6;
+/// Share of what the row before leaves open that other variables of the same row explain, from which on directions are
+/// in doubt: it is from there that a fit tries effects within a step.
+const TOGETHER: f64 = 0.1;
 
 /// How fast the variables change, counted in rows.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Pace {
-    /// Rows in which the variable in the middle changes by one deviation.
+    /// Rows in which the variable in the middle, or of two in the middle the faster one, changes by one deviation.
     pub rows: f64,
     /// Whether it is more than that: no series is long enough to see more.
     pub is_more: bool,
@@ -39,31 +44,98 @@ impl Pace {
         let mut all: Vec<f64> =
             (0..data.n_variables()).filter_map(|idx| rows_of(data, idx, most)).collect();
         all.sort_unstable_by(f64::total_cmp);
-        let rows = *all.get(all.len() / 2)?;
+        let rows = *all.get(all.len().checked_sub(1)? / 2)?;
         let is_more = rows.is_infinite();
         let rows = if is_more { most as f64 } else { rows };
-        Some(Self { rows, is_more, advice: advice(rows, is_more) })
+        Some(Self { rows, is_more, advice: String::new() }.with(&Reservations::default()))
+    }
+
+    /// The same, with advice that keeps to what else is known.
+    #[must_use]
+    pub(super) fn with(self, known: &Reservations<'_>) -> Self {
+        let once = match (known.without_season, known.without_lines) {
+            (false, false) => "",
+            (true, false) => ", once the season is taken out",
+            (false, true) => ", once straight lines are taken out",
+            (true, true) => ", once the season and straight lines are taken out",
+        };
+        let advice = format!(
+            "your variables change by one deviation in {}{once}: {}",
+            self.time(),
+            known.meaning(self.rows)
+        );
+        Self { advice, ..self }
+    }
+
+    fn time(&self) -> String {
+        let rows = self.rows;
+        if self.is_more {
+            format!("more than {rows:.0} rows")
+        } else if rows < LINKS {
+            "half a row".to_owned()
+        } else if rows < 1.0 {
+            "less than a row".to_owned()
+        } else if rows < 1.5 {
+            "about a row".to_owned()
+        } else {
+            format!("about {rows:.0} rows")
+        }
     }
 }
 
-fn advice(rows: f64, is_more: bool) -> String {
-    let time = if is_more {
-        format!("more than {rows:.0} rows")
-    } else if rows < LINKS {
-        "half a row".to_owned()
-    } else if rows < 1.5 {
-        if rows < 1.0 { "less than a row".to_owned() } else { "about a row".to_owned() }
-    } else {
-        format!("about {rows:.0} rows")
-    };
-    let meaning = if rows >= ARROWS {
-        "directions can be seen"
-    } else if rows >= LINKS {
-        "directions are hard to see and links surer, unless products of variables explain the data (a fit looks for them)"
-    } else {
-        "only links, unless products of variables explain the data (a fit looks for them); sample faster, or at irregular times"
-    };
-    format!("your variables change by one deviation in {time}: {meaning}")
+/// What keeps a pace from meaning what it would mean alone.
+#[derive(Debug, Default)]
+pub(super) struct Reservations<'a> {
+    /// Whether the pace is that of what a season leaves.
+    pub(super) without_season: bool,
+    /// Whether it is that of what straight lines leave.
+    pub(super) without_lines: bool,
+    pub(super) coarseness: Option<&'a Coarseness>,
+    pub(super) n_variables: usize,
+    /// Of what the row before leaves open, the share that other variables of the same row explain.
+    pub(super) share_of_same_row: Option<f64>,
+    /// Whether anything at all was warned of.
+    pub(super) has_warnings: bool,
+}
+
+impl Reservations<'_> {
+    /// What a pace means for a graph. That rows are close enough is promised of rows alone, and of nothing that a
+    /// warning takes back.
+    fn meaning(&self, rows: f64) -> String {
+        let n_moving = match self.coarseness {
+            Some(Coarseness::LikeNoise) => 0,
+            Some(Coarseness::ToAndFro(variables)) => self.n_variables - variables.len(),
+            _ => usize::MAX,
+        };
+        if n_moving < 2 {
+            return "rows are too far apart to see directions, as the warning about them says"
+                .to_owned();
+        }
+        if rows < LINKS {
+            return "only links, unless products of variables explain the data (a fit looks for them); sample faster, or at \
+                    irregular times"
+                .to_owned();
+        }
+        if rows < ARROWS {
+            return "directions are hard to see and links surer, unless products of variables explain the data (a fit looks \
+                    for them)"
+                .to_owned();
+        }
+        let among =
+            if n_moving == usize::MAX { "" } else { " among those that do not jump to and fro" };
+        let together = self.share_of_same_row.filter(|share| *share >= TOGETHER).map(|share| {
+            format!(
+                ", but {:.0} % of what the row before leaves open is shared with other variables of the same row, in which no \
+                 direction can be seen unless products of variables explain it (a fit looks for them)",
+                100.0 * share
+            )
+        });
+        let warned = if self.has_warnings { "; mind the warnings" } else { "" };
+        format!(
+            "rows are close enough to see directions{among}{}{warned}",
+            together.unwrap_or_default()
+        )
+    }
 }
 
 /// Rows in which one variable changes by a deviation; infinite where it does not within `most`.
@@ -135,7 +207,7 @@ mod tests {
         assert!((slow.rows - 3.1).abs() < 0.3, "{slow:?}");
         assert_eq!(
             slow.advice,
-            "your variables change by one deviation in about 3 rows: directions can be seen"
+            "your variables change by one deviation in about 3 rows: rows are close enough to see directions"
         );
         // Without memory the first difference has twice the variance.
         let noise = Pace::of(&table(&[memory(0.0, 4000)])).unwrap();
@@ -145,6 +217,42 @@ mod tests {
         let between = Pace::of(&table(&[memory(0.3, 4000)])).unwrap();
         assert!((between.rows - 1.0 / 1.4).abs() < 0.05, "{between:?}");
         assert!(between.advice.contains("less than a row: directions are hard to see"));
+    }
+
+    #[test]
+    fn of_two_variables_the_faster_one_sets_the_pace() {
+        let slow: Vec<f64> = (0..4000).map(f64::from).collect();
+        let pace = Pace::of(&table(&[slow, memory(0.8, 4000)])).unwrap();
+        assert!((pace.rows - 3.1).abs() < 0.3, "{pace:?}");
+    }
+
+    #[test]
+    fn nothing_is_promised_that_a_warning_takes_back() {
+        let advice = |known: &Reservations<'_>| {
+            Pace { rows: 7.0, is_more: false, advice: String::new() }.with(known).advice
+        };
+        let coarse = |coarseness: &Coarseness, n_variables: usize| {
+            let coarseness = Some(coarseness);
+            advice(&Reservations {
+                coarseness,
+                n_variables,
+                has_warnings: true,
+                ..Reservations::default()
+            })
+        };
+        let (noise, jumps) = (Coarseness::LikeNoise, Coarseness::ToAndFro(vec![1]));
+        for found in [coarse(&noise, 5), coarse(&jumps, 2)] {
+            assert!(found.contains("too far apart to see directions"), "{found}");
+        }
+        assert_eq!(
+            coarse(&jumps, 3),
+            "your variables change by one deviation in about 7 rows: rows are close enough to see directions among those \
+             that do not jump to and fro; mind the warnings"
+        );
+        let together = Reservations { share_of_same_row: Some(0.48), ..Reservations::default() };
+        assert!(advice(&together).contains("directions, but 48 % of what the row before"));
+        let calendar = Reservations { without_season: true, ..Reservations::default() };
+        assert!(advice(&calendar).contains("about 7 rows, once the season is taken out: rows"));
     }
 
     #[test]

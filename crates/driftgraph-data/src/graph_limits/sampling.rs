@@ -4,26 +4,47 @@ use driftgraph_core::SeriesSet;
 
 use super::{is_regular, named};
 
-/// Rows that say nothing about the next one, or that jump to and fro.
-pub(super) fn too_coarse(data: &SeriesSet) -> Option<String> {
-    let lagged = LaggedCorrelations::of(data)?;
-    if lagged.is_like_noise() {
-        return Some(
-            "no row says anything about the next one, of its own variable or of another: the samples are too far apart \
-             for what moves here, and no method can see direction; sample faster, or at irregular times"
-                .to_owned(),
-        );
+/// Whether rows are too far apart to say anything about the next one.
+#[derive(Debug, PartialEq)]
+pub(super) enum Coarseness {
+    /// Rows are few, or say something.
+    NothingSeen,
+    /// No row says anything about the next one.
+    LikeNoise,
+    /// These variables jump to and fro.
+    ToAndFro(Vec<usize>),
+}
+
+impl Coarseness {
+    pub(super) fn of(data: &SeriesSet) -> Self {
+        let Some(lagged) = LaggedCorrelations::of(data) else { return Self::NothingSeen };
+        if lagged.is_like_noise() {
+            return Self::LikeNoise;
+        }
+        let alternating = lagged.alternating();
+        if alternating.is_empty() { Self::NothingSeen } else { Self::ToAndFro(alternating) }
     }
-    let alternating = lagged.alternating();
-    let (names, _) = named(data, &alternating);
-    let changes = if alternating.len() == 1 { "jumps" } else { "jump" };
-    (!alternating.is_empty()).then(|| {
-        format!(
-            "{names} {changes} to and fro from row to row, as an oscillation does that is faster than the samples, or as \
-             differences of levels do: no method can see direction there; sample faster or at irregular times, and \
-             give levels, not differences"
-        )
-    })
+
+    /// In words, with what to do about it.
+    pub(super) fn warning(&self, data: &SeriesSet) -> Option<String> {
+        match self {
+            Self::NothingSeen => None,
+            Self::LikeNoise => Some(
+                "no row says anything about the next one, of its own variable or of another: the samples are too far \
+                 apart for what moves here, and no method can see direction; sample faster, or at irregular times"
+                    .to_owned(),
+            ),
+            Self::ToAndFro(alternating) => {
+                let (names, _) = named(data, alternating);
+                let changes = if alternating.len() == 1 { "jumps" } else { "jump" };
+                Some(format!(
+                    "{names} {changes} to and fro from row to row, as an oscillation does that is faster than the \
+                     samples, or as differences of levels do: no method can see direction there; sample faster or at \
+                     irregular times, and give levels, not differences"
+                ))
+            }
+        }
+    }
 }
 
 /// Correlations of each variable with every variable one row later, over all regular series.
@@ -132,10 +153,9 @@ mod tests {
     #[test]
     fn noise_and_alternation_are_told_from_memory() {
         let of = |memory: [f64; 2]| {
-            too_coarse(&table(&[
-                autoregression(1, 200, memory[0]),
-                autoregression(2, 200, memory[1]),
-            ]))
+            let data =
+                table(&[autoregression(1, 200, memory[0]), autoregression(2, 200, memory[1])]);
+            Coarseness::of(&data).warning(&data)
         };
         assert!(of([0.0, 0.0]).unwrap().starts_with("no row says anything"));
         assert_eq!(of([0.7, 0.8]), None);
@@ -147,6 +167,6 @@ mod tests {
     fn what_one_variable_says_about_the_next_row_of_another_is_something() {
         let cause = autoregression(1, 200, 0.0);
         let effect = std::iter::once(0.0).chain(cause[..199].iter().copied()).collect();
-        assert_eq!(too_coarse(&table(&[cause, effect])), None);
+        assert_eq!(Coarseness::of(&table(&[cause, effect])), Coarseness::NothingSeen);
     }
 }

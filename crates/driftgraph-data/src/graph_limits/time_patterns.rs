@@ -3,22 +3,37 @@
 use driftgraph_core::{ObservedSeries, SeriesSet};
 
 use super::{is_regular, named, observed};
+use crate::time_names::days_in;
 use crate::{TimeAxis, TimeUnit};
 
 /// A season that predicts at least two variables well.
-pub(super) fn season(data: &SeriesSet, axis: &TimeAxis) -> Option<String> {
-    let found = periods(data, axis).into_iter().find_map(|(period, what)| {
-        let seasonal: Vec<usize> = (0..data.n_variables())
+pub(super) struct SharedSeason {
+    /// Its rows.
+    pub(super) period: usize,
+    what: &'static str,
+    variables: Vec<usize>,
+}
+
+impl SharedSeason {
+    /// In words, with what to do about it.
+    pub(super) fn warning(&self, data: &SeriesSet) -> String {
+        let Self { period, what, variables } = self;
+        let (names, _) = named(data, variables);
+        format!(
+            "{names} share a season of {period} rows ({what}), which looks like one driving the other: `--season \
+             {period}` keeps it out of the graph"
+        )
+    }
+}
+
+/// The first period of the calendar that variables share.
+pub(super) fn season(data: &SeriesSet, axis: &TimeAxis) -> Option<SharedSeason> {
+    periods(data, axis).into_iter().find_map(|(period, what)| {
+        let variables: Vec<usize> = (0..data.n_variables())
             .filter(|&variable| is_seasonal(data, variable, period))
             .collect();
-        (seasonal.len() >= 2).then_some((period, what, seasonal))
-    });
-    let (period, what, seasonal) = found?;
-    let (names, _) = named(data, &seasonal);
-    Some(format!(
-        "{names} share a season of {period} rows ({what}), which looks like one driving the other: `--season \
-         {period}` keeps it out of the graph"
-    ))
+        (variables.len() >= 2).then_some(SharedSeason { period, what, variables })
+    })
 }
 
 /// Rows per period of the calendar, where times say what they are.
@@ -45,15 +60,12 @@ fn periods(data: &SeriesSet, axis: &TimeAxis) -> Vec<(usize, &'static str)> {
 }
 
 fn days_per_unit(axis: &TimeAxis) -> Option<f64> {
-    match (axis.unit, axis.named_unit.as_deref().map(str::to_ascii_lowercase).as_deref()) {
-        (TimeUnit::Seconds, _) | (_, Some("seconds" | "s" | "sec")) => Some(1.0 / 86_400.0),
-        (TimeUnit::Minutes, _) | (_, Some("minutes" | "min")) => Some(1.0 / 1440.0),
-        (TimeUnit::Hours, _) | (_, Some("hours" | "h" | "hr")) => Some(1.0 / 24.0),
-        (TimeUnit::Days, _) | (_, Some("days" | "d")) => Some(1.0),
-        (_, Some("weeks")) => Some(7.0),
-        (_, Some("months")) => Some(365.25 / 12.0),
-        (_, Some("quarters")) => Some(365.25 / 4.0),
-        _ => None,
+    match axis.unit {
+        TimeUnit::Seconds => Some(1.0 / 86_400.0),
+        TimeUnit::Minutes => Some(1.0 / 1440.0),
+        TimeUnit::Hours => Some(1.0 / 24.0),
+        TimeUnit::Days => Some(1.0),
+        TimeUnit::Given => axis.named_unit.as_deref().and_then(days_in),
     }
 }
 
@@ -113,10 +125,10 @@ fn without_slow_part(rows: &[f64], period: usize) -> Vec<f64> {
     (0..rows.len()).map(at).collect()
 }
 
-/// A straight line that explains nearly all of many variables.
+/// Variables of which a straight line explains nearly everything.
 ///
 /// Of ten random walks of 40 rows a quarter passes this in 1 table of 100; in anything that comes back, in none.
-pub(super) fn trend(data: &SeriesSet) -> Option<String> {
+pub(super) fn trending(data: &SeriesSet) -> Vec<usize> {
     const FEWEST_ROWS: usize = 40;
     const LEAST_SHARE: f64 = 0.9;
     let is_trending = |variable: &usize| {
@@ -127,8 +139,12 @@ pub(super) fn trend(data: &SeriesSet) -> Option<String> {
             .peekable();
         long.peek().is_some() && long.all(|series| share_of_line(series, *variable) > LEAST_SHARE)
     };
-    let trending: Vec<usize> = (0..data.n_variables()).filter(is_trending).collect();
-    let (names, _) = named(data, &trending);
+    (0..data.n_variables()).filter(is_trending).collect()
+}
+
+/// Lines in many variables at once, in words.
+pub(super) fn trend_warning(data: &SeriesSet, trending: &[usize]) -> Option<String> {
+    let (names, _) = named(data, trending);
     (trending.len() >= 2.max(data.n_variables().div_ceil(4))).then(|| {
         format!(
             "{names} follow straight lines in time, so that each predicts the others whatever drives them: `--detrend` \
@@ -156,6 +172,21 @@ mod tests {
     use super::super::tests::{axis, scatter, table};
     use super::*;
 
+    fn warning(data: &SeriesSet, unit: &str) -> Option<String> {
+        Some(season(data, &axis(unit))?.warning(data))
+    }
+
+    #[test]
+    fn units_are_known_however_people_write_them() {
+        let wave: Vec<f64> =
+            (0..96).map(|row| (f64::from(row) * std::f64::consts::TAU / 12.0).sin()).collect();
+        let data = table(&[wave.clone(), wave]);
+        for unit in ["month", "Months", "mo", "months since start"] {
+            assert!(warning(&data, unit).unwrap().contains("12 rows (year)"), "{unit}");
+        }
+        assert!(warning(&data, "2 months").is_none());
+    }
+
     #[test]
     fn a_season_of_the_calendar_is_found_and_another_period_is_not() {
         let wave = |period: f64, seed: usize| -> Vec<f64> {
@@ -165,12 +196,11 @@ mod tests {
                 .collect()
         };
         let found =
-            season(&table(&[wave(12.0, 1), scatter(2, 96), wave(12.0, 3)]), &axis("months"))
-                .unwrap();
+            warning(&table(&[wave(12.0, 1), scatter(2, 96), wave(12.0, 3)]), "months").unwrap();
         assert!(found.starts_with("`x0`, `x2` share a season of 12 rows (year)"), "{found}");
-        assert!(season(&table(&[wave(12.0, 1), wave(12.0, 3)]), &axis("furlongs")).is_none());
-        assert!(season(&table(&[wave(9.7, 1), wave(9.7, 3)]), &axis("months")).is_none());
-        assert!(season(&table(&[wave(12.0, 1), scatter(2, 96)]), &axis("months")).is_none());
+        assert!(warning(&table(&[wave(12.0, 1), wave(12.0, 3)]), "furlongs").is_none());
+        assert!(warning(&table(&[wave(9.7, 1), wave(9.7, 3)]), "months").is_none());
+        assert!(warning(&table(&[wave(12.0, 1), scatter(2, 96)]), "months").is_none());
     }
 
     #[test]
@@ -178,8 +208,9 @@ mod tests {
         let line = |seed: usize| -> Vec<f64> {
             scatter(seed, 60).iter().enumerate().map(|(row, x)| row as f64 / 10.0 + x).collect()
         };
-        let found = trend(&table(&[line(1), scatter(5, 60), line(2)])).unwrap();
+        let warning = |data: &SeriesSet| trend_warning(data, &trending(data));
+        let found = warning(&table(&[line(1), scatter(5, 60), line(2)])).unwrap();
         assert!(found.starts_with("`x0`, `x2` follow straight lines"), "{found}");
-        assert!(trend(&table(&[line(1), scatter(5, 60)])).is_none());
+        assert!(warning(&table(&[line(1), scatter(5, 60)])).is_none());
     }
 }
