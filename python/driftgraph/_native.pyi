@@ -151,6 +151,16 @@ def fit(
     time_budget: float | None = None,
     progress: Any = None,
 ) -> dict[str, Any]: ...
+def contrast(
+    first: _Path,
+    second: _Path,
+    folder: _Path,
+    settings: str,
+    *,
+    names: tuple[str, str] | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> dict[str, Any]: ...
 def resume(
     folder: _Path,
     *,

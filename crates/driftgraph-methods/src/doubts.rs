@@ -28,6 +28,11 @@ pub(crate) fn doubts(
     doubts
 }
 
+/// Doubts as what a fit says when it ends.
+pub(crate) fn aloud(doubts: &[String]) -> impl Iterator<Item = String> {
+    doubts.iter().map(|doubt| format!("warning: not to be taken at its word: {doubt}"))
+}
+
 /// The same of equations: those that leave nothing but noise may find that most variables drive each other.
 pub(crate) fn doubts_of_equations(
     adequacy: &Adequacy,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::FitPlan;
 use crate::bridge::{Bridge, BridgePlan};
-use crate::doubts::doubts;
+use crate::doubts::{aloud, doubts};
 use crate::method::{Experiments, Learned, Method, MethodError, MethodTask, Takes};
 use crate::plan::PlanError;
 use crate::settings::row;
@@ -119,13 +119,15 @@ fn learned(fit: &DriftFit, data: &SeriesSet) -> Learned {
     let between = record.edges.iter().filter(|edge| edge.source != edge.target);
     let n = between.filter(|edge| edge.drifting >= PRESENT).count();
     let words = if n == 1 { "effect" } else { "effects" };
-    let remarks = vec![format!(
+    let mut remarks = vec![format!(
         "{n} {words} between different variables more likely to move in time than not; drifting.csv has the courses"
     )];
     let edges = edges(fit);
+    let doubts = doubts(&fit.adequacy, &edges, data.n_variables());
+    remarks.extend(aloud(&doubts));
     let training = TrainingRecord {
         converged: Some(fit.is_complete),
-        doubts: doubts(&fit.adequacy, &edges, data.n_variables()),
+        doubts,
         adequacy: Some(fit.adequacy.clone()),
         drifting: Some(Box::new(record)),
         ..TrainingRecord::default()

@@ -106,6 +106,162 @@ fn stationary_data_have_one_regime() {
     }
 }
 
+/// Student's law with 3 degrees of freedom.
+fn wild(random: &mut RandomStream) -> f64 {
+    let square: f64 = (0..3).map(|_| random.normal().powi(2)).sum::<f64>() / 3.0;
+    random.normal() / square.sqrt()
+}
+
+fn walk<const N: usize>(
+    n: usize,
+    seed: u64,
+    step: impl Fn(&[f64; N], &mut RandomStream) -> [f64; N],
+) -> SeriesSet {
+    let series = (0..2).map(|number| {
+        let mut random = RandomStream::new(seed, Purpose::System, number);
+        let mut state: [f64; N] = std::array::from_fn(|_| random.normal());
+        let mut values = Vec::new();
+        for row in 0..50 + n {
+            if row >= 50 {
+                values.extend(state);
+            }
+            state = step(&state, &mut random);
+        }
+        let times = (0..n).map(|row| row as f64).collect();
+        ObservedSeries::new(format!("s{number}"), N, times, values).unwrap()
+    });
+    SeriesSet::new((0..N).map(|idx| format!("x{idx}")).collect(), series.collect()).unwrap()
+}
+
+fn chosen(data: &SeriesSet) -> (usize, Choice) {
+    let knowledge = EdgePrior::new(data.n_variables(), 0.0);
+    let outcome = fit_regimes(data, &knowledge, &settings(Some(10)), &RegimeRequest::Auto, &Silent);
+    match outcome.unwrap() {
+        RegimeOutcome::One(choice) => (1, choice.unwrap()),
+        RegimeOutcome::Several(fit) => (fit.n_regimes, fit.choice.clone().unwrap()),
+    }
+}
+
+#[test]
+fn heavy_tails_are_no_regimes() {
+    for seed in 1070..1074 {
+        let data = walk(150, seed, |state: &[f64; D], random| {
+            let effects = graph(false);
+            std::array::from_fn(|idx| {
+                let drift: f64 = (0..D).map(|source| effects[idx][source] * state[source]).sum();
+                state[idx] + drift + 0.4 * wild(random)
+            })
+        });
+        let (n, choice) = chosen(&data);
+        assert_eq!(n, 1, "{seed}: {choice:?}");
+    }
+}
+
+#[test]
+fn products_of_variables_are_no_regimes() {
+    // A ring in which each is driven by a product of others, in short steps.
+    for seed in 1080..1083 {
+        let data = walk(200, seed, |state: &[f64; 5], random| {
+            let mut next = *state;
+            for _ in 0..5 {
+                let before = next;
+                let of = |idx: usize, back: usize| before[(idx + 5 - back) % 5];
+                for (idx, next) in next.iter_mut().enumerate() {
+                    let drift = (before[(idx + 1) % 5] - of(idx, 2)) * of(idx, 1) - before[idx];
+                    *next += 0.01 * (drift + 8.0) + 0.02 * random.normal();
+                }
+            }
+            next
+        });
+        let (n, choice) = chosen(&data);
+        assert_eq!(n, 1, "{seed}: {choice:?}");
+        let trial = choice.trials[0];
+        // Linear regimes do predict better than one linear process.
+        assert!(trial.is_clear_of_fewer(), "{choice:?}");
+        assert_eq!(trial.over_single.unwrap().kind, SingleKind::Products);
+    }
+}
+
+#[test]
+fn a_knock_out_is_no_regime_and_no_difference_and_inputs_are_driven_by_nothing() {
+    use crate::{Experiment, InterventionKind, InterventionRow};
+    // The second variable is 0 from 60 on in the second series; the fourth is an input that goes on and off.
+    let mut series: Vec<ObservedSeries> = Vec::new();
+    for (number, name) in ["a", "b"].into_iter().enumerate() {
+        let mut random = RandomStream::new(1090, Purpose::System, number as u64);
+        let (mut state, mut values) = ([0.0; D], Vec::new());
+        for row in 0..120 {
+            state[3] = f64::from(u8::from(row / 15 % 2 == 1));
+            if number == 1 && row >= 60 {
+                state[1] = 0.0;
+            }
+            values.extend(state);
+            let before = state;
+            let effects = graph(true);
+            for target in 0..3 {
+                let drift: f64 =
+                    (0..D).map(|source| effects[target][source] * before[source]).sum();
+                let chain = if target == 2 { 0.7 * before[1] } else { 0.0 };
+                state[target] += drift + chain + 0.3 * random.normal();
+            }
+        }
+        let times = (0..120).map(f64::from).collect();
+        series.push(ObservedSeries::new(name, D, times, values).unwrap());
+    }
+    let plain = data(series);
+    let knockout = InterventionRow {
+        series: "b".into(),
+        variable: "x1".into(),
+        kind: InterventionKind::Knockout,
+        value: None,
+        from: Some(60.0),
+        to: None,
+    };
+    let experiment = Experiment {
+        inputs: vec!["x3".into()],
+        interventions: vec![knockout],
+        ..Experiment::default()
+    };
+    let told = experiment.apply(&plain).unwrap();
+    let mut knowledge = EdgePrior::new(D, 0.0);
+    (0..D).for_each(|source| knowledge.know(source, 3, 0.0).unwrap());
+    let labels = [0..120, 120..240]
+        .map(|rows| rows.map(|row| u8::from(row >= 120 + 60)).collect::<Vec<_>>());
+    let request = RegimeRequest::Known { labels: labels.to_vec(), n: 2 };
+    let fit = |data: &SeriesSet, request: &RegimeRequest| {
+        let outcome = fit_regimes(data, &knowledge, &settings(Some(120)), request, &Silent);
+        match outcome.unwrap() {
+            RegimeOutcome::Several(fit) => Some(*fit),
+            RegimeOutcome::One(_) => None,
+        }
+    };
+    let differ = |fit: &RegimeFit| {
+        let pairs = fit.edges.iter().filter(|edge| edge.source != edge.target);
+        let likely = pairs.filter(|edge| edge.contrasts[0].probability > 0.5);
+        likely.map(|edge| [edge.source, edge.target]).collect::<Vec<_>>()
+    };
+    let known = fit(&told, &request).unwrap();
+    assert_eq!(differ(&known), Vec::<[usize; 2]>::new());
+    assert!(known.edges[3 * D].probability > 0.9, "{:?}", known.edges[3 * D]);
+    assert!(known.edges.iter().filter(|edge| edge.target == 3).all(|edge| edge.probability == 0.0));
+    assert_eq!(known.processes[0].diffusions[3], 0.0);
+    // Who is not told of the knock-out sees a variable that nothing drives any more.
+    let inputs = Experiment { inputs: vec!["x3".into()], ..Experiment::default() };
+    let untold = fit(&inputs.apply(&plain).unwrap(), &request).unwrap();
+    assert!(differ(&untold).contains(&[0, 1]), "{:?}", differ(&untold));
+    assert!(fit(&told, &RegimeRequest::Auto).is_none());
+    // Paths that are drawn keep what was set, holes or not.
+    let holes = |series: &ObservedSeries| {
+        let mut values = series.values().to_vec();
+        values.iter_mut().step_by(7).for_each(|value| *value = f64::NAN);
+        ObservedSeries::new(series.name(), D, series.times().to_vec(), values).unwrap()
+    };
+    let holed = data(plain.series().iter().map(holes).collect());
+    let holed = fit(&experiment.apply(&holed).unwrap(), &request).unwrap();
+    assert_eq!(differ(&holed), Vec::<[usize; 2]>::new());
+    assert!(holed.edges[3 * D].probability > 0.9, "{:?}", holed.edges[3 * D]);
+}
+
 #[test]
 fn equal_conditions_do_not_differ_and_different_ones_do() {
     let pair = |change: usize, seed: u64| {
