@@ -208,4 +208,5 @@ def graph_picture(
     threshold: float = 0.5,
     truth: _Bools | None = None,
     undirected: _Bools | None = None,
+    inputs: list[int] = ...,
 ) -> str: ...
