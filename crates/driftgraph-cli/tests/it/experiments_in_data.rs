@@ -202,6 +202,11 @@ fn columns_say_what_was_done_as_a_table_does() {
     sandbox.stdout(&format!("fit columns.csv --interventions columns {QUICK} --out of-columns"));
     sandbox.stdout(&format!("fit pots.csv --interventions table.csv {QUICK} --out of-table"));
     assert_eq!(sandbox.read("of-columns/edges.csv"), sandbox.read("of-table/edges.csv"));
+    // Answers know of them, too.
+    for run in ["of-columns", "of-table"] {
+        sandbox.stdout(&format!("forecast {run} --horizon 2 --every 2 --paths 20 --out {run}.csv"));
+    }
+    assert_eq!(sandbox.read("of-columns.csv"), sandbox.read("of-table.csv"));
     let none = sandbox.run(&format!("fit pots.csv --interventions columns {QUICK} --out other"));
     assert_snapshot!(none, @r"
     exit 2

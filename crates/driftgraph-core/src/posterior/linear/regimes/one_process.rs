@@ -138,7 +138,7 @@ impl Rows {
                     Some(_) if round == 0 => None,
                     _ => Some(Factor::new(self, counts, &weights, target)?),
                 };
-                let Some(factor) = own.as_ref().or(shared.as_ref()) else { return None };
+                let factor = own.as_ref().or(shared.as_ref())?;
                 let mut effects = vec![0.0; p];
                 for (step, row) in self.counted(target, counts) {
                     let weight = weights.get(step).copied().unwrap_or(1.0);
