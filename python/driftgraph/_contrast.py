@@ -23,12 +23,13 @@ __all__ = ["contrast"]
 def contrast(first: Any, second: Any = None, *, condition: str | None = None, **settings: Any) -> Any:
     """Fits two or more conditions together, and says which edges differ.
 
-    What is the same in all conditions is learned from all data; whether an edge differs has a probability. Conditions are
+    What is the same in all conditions is learned from all data; whether an edge differs has a probability. Conditions
+    are
 
     * a mapping of names to data sets (or anything that :class:`Dataset` takes) of the same variables,
     * data with a column ``condition`` that is the same throughout each series, as ``fit --condition`` takes them,
-    * two fits, or two run folders: their data are read again, with inputs, interventions and what was known of edges, as
-      ``driftgraph contrast RUN_A RUN_B`` does. A mapping of two names to fits names the conditions.
+    * two fits, or two run folders: their data are read again, with inputs, interventions and what was known of edges,
+      as ``driftgraph contrast RUN_A RUN_B`` does. A mapping of two names to fits names the conditions.
 
     Settings are those of ``driftgraph.methods.Regimes``. The result is fitted; ``result.differences()`` is the table.
 

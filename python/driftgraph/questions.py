@@ -491,7 +491,8 @@ def _of_file(given: Any, clock: Clock) -> list[str]:
     if len(table.names) > 1:
         raise QuestionError(f"`input_file` has {len(table.names)} series, but inputs are the same for all paths")
     if table.clock.is_dated != clock.is_dated:
-        raise QuestionError("the times of `input_file` are not those of the data: dates on one side, numbers on the other")
+        message = "the times of `input_file` are not those of the data: dates on one side, numbers on the other"
+        raise QuestionError(message)
     times = table.clock.in_unit_of(clock, table.times[0])
     texts = []
     for column, name in enumerate(table.variables):
