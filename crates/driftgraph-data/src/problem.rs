@@ -496,12 +496,8 @@ impl Problem {
             Self::NotInterventions { .. } => {
                 "expected the columns `series,variable,kind,value,from,to`; only `variable` and `kind` must be there"
             }
-            Self::UnknownInterventionHeader { .. } => {
-                "its columns are `series,variable,kind,value,from,to`; what it says besides can stand in a column `note`"
-            }
-            Self::NearlyInterventionColumn { .. } => {
-                "call the column by one of knockout, hold, knockdown, overexpress and shift, or leave it out with `--ignore`"
-            }
+            Self::UnknownInterventionHeader { .. } => INTERVENTION_HEADER,
+            Self::NearlyInterventionColumn { .. } => NEARLY_A_COLUMN,
             Self::UnknownIntervention { .. } => {
                 "set variables are `knockout` or `hold`; pushed ones `knockdown`, `overexpress` or `shift`"
             }
@@ -531,6 +527,11 @@ impl Problem {
         Some(hint.to_owned())
     }
 }
+
+/// Which columns a table of interventions has.
+const INTERVENTION_HEADER: &str = "its columns are `series,variable,kind,value,from,to`; what it says besides can stand in a column `note`";
+/// What a column that says what was done is called.
+const NEARLY_A_COLUMN: &str = "call the column by one of knockout, hold, knockdown, overexpress and shift, or leave it out with `--ignore`";
 
 /// What to do where no column says what was done.
 const INTERVENTION_COLUMNS: &str = "call columns `knockout:NAME`, `hold:NAME`, `knockdown:NAME`, `overexpress:NAME` or `shift:NAME`; for a file called \
