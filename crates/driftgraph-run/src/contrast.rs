@@ -147,7 +147,8 @@ fn shown(value: Option<&Value>) -> String {
 
 /// Settings of the runs that a fit of conditions has as well; seeds decide nothing that is compared.
 fn carried() -> Vec<String> {
-    let settings = find(METHOD).map(|method| method.settings()).unwrap_or_default();
+    let Some(method) = find(METHOD) else { return Vec::new() };
+    let settings = method.settings();
     let names = settings.iter().map(|setting| setting.name.to_owned());
     names.filter(|name| !["seed", METHOD].contains(&name.as_str())).collect()
 }
