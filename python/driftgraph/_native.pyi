@@ -151,6 +151,16 @@ def fit(
     time_budget: float | None = None,
     progress: Any = None,
 ) -> dict[str, Any]: ...
+def contrast(
+    first: _Path,
+    second: _Path,
+    folder: _Path,
+    settings: str,
+    *,
+    names: tuple[str, str] | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> dict[str, Any]: ...
 def resume(
     folder: _Path,
     *,
@@ -198,4 +208,5 @@ def graph_picture(
     threshold: float = 0.5,
     truth: _Bools | None = None,
     undirected: _Bools | None = None,
+    inputs: list[int] = ...,
 ) -> str: ...

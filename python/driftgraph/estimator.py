@@ -43,8 +43,8 @@ class Estimator(Fitted):
     inputs: str | list[str] | None
     input_hold: str
     interventions: Any
-    sources: str | list[str] | None
-    targets: str | list[str] | None
+    sources: str | os.PathLike[str] | list[str] | None
+    targets: str | os.PathLike[str] | list[str] | None
     n_bags: int | None
     threads: int | None
     time_budget: float | None
@@ -62,7 +62,7 @@ class Estimator(Fitted):
 
     def _limits(self) -> dict[str, list[str]]:
         """Which variables may drive and be driven, in the words of the library."""
-        given = {"sources": _names(self.sources), "targets": _names(self.targets)}
+        given = {"sources": _listed(self.sources), "targets": _listed(self.targets)}
         return {name: names for name, names in given.items() if names}
 
     def _handled(self, data: _native.SeriesData, place: str) -> _native.SeriesData:
@@ -337,6 +337,26 @@ def _names(given: str | list[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else [str(name) for name in given or []]
 
 
+def _listed(given: str | os.PathLike[str] | list[str] | None) -> list[str]:
+    """The same, or the names in a file, one on each line."""
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and Path(given).is_file()):
+        lines = Path(given).read_text(encoding="utf-8").splitlines()
+        return [line.strip() for line in lines if line.strip()]
+    return _names(given)
+
+
+def _done_in(file: Path) -> dict[str, Any]:
+    """What was done to the data of a run folder, as the estimator takes it."""
+    options = json.loads(file.read_text(encoding="utf-8"))["data"]["options"]
+    return {name: options[name] for name in ("inputs", "input_hold", "interventions") if name in options}
+
+
+def _edges_known(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a fit was told of single edges, as the estimator takes it."""
+    edges = {(edge["source"], edge["target"]): edge["probability"] for edge in asked["edges"]}
+    return {"edge_prior": edges} if edges else {}
+
+
 def _asked_of(file: Path) -> dict[str, Any]:
     """Settings of the fit in a run folder, as the estimator takes them."""
     if not file.exists():
@@ -352,9 +372,4 @@ def _asked_of(file: Path) -> dict[str, Any]:
         settings["self_loops"] = False
     settings.update(asked.get("preparation", {}))
     settings.update(asked.get("limits", {}))
-    options = json.loads(file.read_text(encoding="utf-8"))["data"]["options"]
-    settings.update({name: options[name] for name in ("inputs", "input_hold", "interventions") if name in options})
-    if asked["edges"]:
-        edges = {(edge["source"], edge["target"]): edge["probability"] for edge in asked["edges"]}
-        settings["edge_prior"] = edges
-    return settings
+    return {**settings, **_done_in(file), **_edges_known(asked)}

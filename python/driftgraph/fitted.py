@@ -96,7 +96,9 @@ class Fitted(Questions):
         if len(names) > 200 or not hasattr(self, "edge_probabilities_"):
             return text
         drawn, signs, undirected = self._picture()
-        picture = _native.graph_picture(names, drawn, signs, title, undirected=undirected)
+        told = self.run_["data"]["options"].get("inputs", [])
+        inputs = [place for place, name in enumerate(names) if name in told]
+        picture = _native.graph_picture(names, drawn, signs, title, undirected=undirected, inputs=inputs)
         return f'<div style="max-width:640px">{picture}</div>{text}'
 
     def plot_graph(self, threshold: float = 0.5, *, ax: Axes | None = None, title: str | None = None) -> Axes:

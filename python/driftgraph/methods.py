@@ -28,7 +28,7 @@ import numpy as np
 from . import _native
 from ._edges import known_edges
 from ._names import unknown_setting
-from .estimator import Estimator
+from .estimator import Estimator, _done_in, _edges_known
 
 # Name, description, presets and settings of every method.
 _METHODS = {row[0]: row for row in _native.methods()}
@@ -103,7 +103,10 @@ class MethodEstimator(Estimator):
         asked = json.loads(file.read_text(encoding="utf-8"))["asked"]
         known = set(cls._parameter_names())
         settings = {name: value for name, value in asked["settings"].items() if name in known}
-        return {**settings, **asked.get("preparation", {}), **asked.get("limits", {})}
+        if asked.get("preset") is not None:
+            settings["preset"] = asked["preset"]
+        rest = {**asked.get("preparation", {}), **asked.get("limits", {}), **_done_in(file), **_edges_known(asked)}
+        return {**settings, **rest}
 
 
 def _estimator(name: str) -> type[MethodEstimator]:

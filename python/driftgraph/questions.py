@@ -322,6 +322,7 @@ class Questions(ReadRun):
         scheme: str = "euler-maruyama",
         seed: int = 0,
         input: str | Sequence[str] | Mapping[str, Any] | None = None,
+        input_file: Any = None,
     ) -> Paths:
         """New paths of the learned process, each under a graph of its own.
 
@@ -329,12 +330,13 @@ class Questions(ReadRun):
         They start in the learned initial law, that is with values as at the beginning of a series, also where
         ``start_time`` lies later; ``start`` may be ``{variable: value}``, one value per
         variable, the name of a series, or ``(name, time)``. ``threshold`` puts all paths under the one
-        graph of edges of at least this probability. ``input`` says what inputs do, such as ``"light = 1 @ 0..12"``;
-        where it says nothing they are as in the series that paths start in (then held at the last value), or at
+        graph of edges of at least this probability. ``input`` says what inputs do, such as ``"light = 1 @ 0..12"``, or
+        ``input_file``, a frame or file with a time and a column for each input, whose values stay until the next row;
+        where they say nothing they are as in the series that paths start in (then held at the last value), or at
         their means over the data.
         """
         request = self._request(
-            n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed, input
+            n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed, input, input_file
         )
         answer = self._fitted().simulate(request)
         return Paths(self._fitted().variables, answer["times"], answer["values"], self._clock)
@@ -351,13 +353,17 @@ class Questions(ReadRun):
         scheme: str = "euler-maruyama",
         seed: int = 0,
         input: str | Sequence[str] | Mapping[str, Any] | None = None,
+        input_file: Any = None,
     ) -> SeriesBands:
         """Futures of every series of the fit, with bands of what would be measured.
 
         Where the data have dates, ``horizon`` may be ``"90d"`` or a timedelta, and ``times`` dates of any kind.
-        ``input`` says what inputs do, as in :meth:`simulate`; where it says nothing they are held at their last values.
+        ``input`` and ``input_file`` say what inputs do, as in :meth:`simulate`; where they say nothing they are held at
+        their last values.
         """
-        request = self._request(n_paths, horizon, every, times, None, None, threshold, step_size, scheme, seed, input)
+        request = self._request(
+            n_paths, horizon, every, times, None, None, threshold, step_size, scheme, seed, input, input_file
+        )
         answers = self._fitted().forecast(request)
         if not answers:
             raise QuestionError("none of the times lies after the end of a series")
@@ -387,6 +393,7 @@ class Questions(ReadRun):
         scheme: str = "euler-maruyama",
         seed: int = 0,
         input: str | Sequence[str] | Mapping[str, Any] | None = None,
+        input_file: Any = None,
     ) -> Effect:
         """What happens under interventions, against the same paths left alone.
 
@@ -395,7 +402,7 @@ class Questions(ReadRun):
         """
         texts = _texts(do)
         request = self._request(
-            n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed, input
+            n_paths, horizon, every, times, start, start_time, threshold, step_size, scheme, seed, input, input_file
         )
         model = self._fitted()
         answer = model.intervene(texts, request)
@@ -444,6 +451,7 @@ class Questions(ReadRun):
         scheme: str,
         seed: int,
         input: str | Sequence[str] | Mapping[str, Any] | None = None,
+        input_file: Any = None,
     ) -> dict[str, Any]:
         clock = self._clock
         values, series = _start(start, self._fitted().variables, clock)
@@ -459,7 +467,7 @@ class Questions(ReadRun):
             "step_size": clock.span(step_size),
             "scheme": scheme,
             "seed": seed,
-            "input": _texts(input),
+            "input": _of_file(input_file, clock) + _texts(input),
         }
 
     @property
@@ -477,6 +485,26 @@ def _texts(given: str | Sequence[str] | Mapping[str, Any] | None) -> list[str]:
     if isinstance(given, Mapping):
         return [f"{name} = {value}" for name, value in given.items()]
     return list(given)
+
+
+def _of_file(given: Any, clock: Clock) -> list[str]:
+    """What a table says of inputs, as expressions: each value stays until the next row."""
+    if given is None:
+        return []
+    table = Dataset.from_any(given)
+    if len(table.names) > 1:
+        raise QuestionError(f"`input_file` has {len(table.names)} series, but inputs are the same for all paths")
+    if table.clock.is_dated != clock.is_dated:
+        message = "the times of `input_file` are not those of the data: dates on one side, numbers on the other"
+        raise QuestionError(message)
+    times = table.clock.in_unit_of(clock, table.times[0])
+    texts = []
+    for column, name in enumerate(table.variables):
+        own = table.values[0][:, column]
+        known = [(float(time), float(value)) for time, value in zip(times, own) if not np.isnan(value)]
+        ends = [f"{time!r}" for time, _ in known[1:]] + [""]
+        texts += [f"`{name}` = {value!r} @ {time!r}..{end}" for (time, value), end in zip(known, ends)]
+    return texts
 
 
 def _within_step(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from conftest import quick
-from driftgraph import Scotch
+from driftgraph import Scotch, methods
 from driftgraph.errors import DataError, InputError, QuestionError
 
 
@@ -46,6 +46,33 @@ def test_inputs_are_driven_by_nothing_and_what_was_set_stays_set(model: Scotch) 
     assert lit["pot1"].mean[0, 1] > held["pot1"].mean[0, 1] + 0.5
     with pytest.raises(QuestionError, match="`a` is not an input"):
         model.simulate(5, input={"a": 1})
+
+
+def test_tables_of_inputs_and_files_of_names_say_the_same(model: Scotch, tmp_path: Path) -> None:
+    lit = model.forecast(5, every=5, n_paths=10, input="light = 3")
+    table = tmp_path / "future.csv"
+    table.write_text("time,light\n0,3\n")
+    same = model.forecast(5, every=5, n_paths=10, input_file=table)
+    assert np.array_equal(lit["pot1"].mean, same["pot1"].mean)
+    steps = pd.DataFrame({"time": [0.0, 3.0], "light": [3.0, 0.0]})
+    change = model.simulate(10, horizon=6, every=1, input_file=steps).values
+    assert set(np.unique(change[:, :, 0])) == {0.0, 3.0}
+    with pytest.raises(QuestionError, match="`a` is not an input"):
+        model.simulate(5, input_file=steps.rename(columns={"light": "a"}))
+    names = tmp_path / "names.txt"
+    names.write_text("a\nlight\n")
+    limited = quick(sources=names, targets="b").fit(pots(), "time", "series")
+    probabilities = limited.edge_probabilities_.to_pandas()
+    assert probabilities.loc["b", "a"] == 0.0 and probabilities.loc["light", "a"] == 0.0
+    assert limited.run_["asked"]["limits"] == {"sources": ["a", "light"], "targets": ["b"]}
+
+
+def test_methods_keep_inputs_and_interventions(tmp_path: Path) -> None:
+    fit = methods.Regimes(regimes=2, inputs="light", interventions=DONE, steps=20, progress=False)
+    fit.fit(pots(), "time", "series").save(tmp_path / "run")
+    assert (fit.edge_probabilities_.to_pandas()["light"] == 0.0).all()
+    again = methods.Regimes.load(tmp_path / "run")
+    assert again.inputs == ["light"] and Path(again.interventions).is_file()
 
 
 def test_what_was_done_is_kept_in_the_run_folder(model: Scotch, tmp_path: Path) -> None:

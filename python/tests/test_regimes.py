@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import driftgraph
@@ -40,6 +43,36 @@ def test_conditions_say_which_edge_differs() -> None:
         found.simulate(10)
     with pytest.raises(DataError, match="at least two conditions"):
         contrast({"control": conditions["control"]})
+
+
+def test_a_column_or_two_fits_are_contrasted_as_well(tmp_path: Path) -> None:
+    rows = []
+    for number, (word, changes_at) in enumerate([("control", 160), ("drug", 0)]):
+        for time, (x, y) in enumerate(made(changes_at, 1000 + number)):
+            rows.append((f"s{number}", time, x, y, word))
+    frame = pd.DataFrame(rows, columns=["series", "time", "x", "y", "treatment"])
+    settings = {"steps": 60, "noise_scale": 0.01, "progress": False}
+    found = contrast(frame, condition="treatment", **settings)
+    first = found.differences().iloc[0]
+    assert (first["source"], first["target"], first["first"], first["second"]) == ("x", "y", "control", "drug")
+    assert found.feature_names_in_.tolist() == ["x", "y"]
+    with pytest.raises(DataError, match="there is no column `dose`"):
+        contrast(frame, condition="dose", **settings)
+    plain = frame.drop(columns="treatment")
+    parts = [plain[plain["series"] == name] for name in ("s0", "s1")]
+    fits = [driftgraph.Scotch(select="none", ensemble=1, **settings).fit(part) for part in parts]
+    both = contrast({"control": fits[0], "drug": fits[1]}, progress=False)
+    first = both.differences().iloc[0]
+    assert (first["source"], first["target"], first["probability"] > 0.9) == ("x", "y", True)
+    # What the fits were told goes with them.
+    assert both.run_["asked"]["settings"]["noise_scale"] == 0.01
+    for name, fit in zip(("one", "two"), fits):
+        fit.save(tmp_path / name)
+    of_folders = contrast(tmp_path / "one", tmp_path / "two", progress=False)
+    assert set(of_folders.regime_edges()["regime"]) == {"one", "two"}
+    told = driftgraph.Scotch(select="none", ensemble=1, inputs="x", **settings).fit(parts[0])
+    with pytest.raises(QuestionError, match="`x` is an input"):
+        contrast(told, fits[1], progress=False)
 
 
 def test_hidden_regimes_are_dated() -> None:

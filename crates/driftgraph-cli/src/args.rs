@@ -414,6 +414,7 @@ impl DataArgs {
             encoding: self.encoding,
             inputs: self.inputs.clone(),
             input_hold: self.input_hold,
+            words: None,
             interventions: self.interventions.clone(),
         }
     }

@@ -23,7 +23,7 @@ mod sweep;
 
 use std::process::ExitCode;
 
-use driftgraph_data::{Loaded, load};
+use driftgraph_data::{Loaded, ReadOptions, load};
 
 use crate::args::{Cli, Command, DataArgs};
 use crate::printer;
@@ -55,7 +55,12 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 
 /// Reads the user's tables and tells what was decided on the way.
 fn load_data(args: &DataArgs) -> anyhow::Result<Loaded> {
-    let loaded = load(&args.files, &args.options())?;
+    load_data_as(args, &args.options())
+}
+
+/// The same with other options.
+fn load_data_as(args: &DataArgs, options: &ReadOptions) -> anyhow::Result<Loaded> {
+    let loaded = load(&args.files, options)?;
     for notice in &loaded.notices {
         printer::note(&format!("note: {notice}"));
     }

@@ -96,15 +96,25 @@ impl GraphFormat {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn graph_text(names: &[String], edges: &[LearnedEdge], format: GraphFormat) -> String {
+    graph_text_with_inputs(names, edges, &[], format)
+}
+
+/// The same with variables that were set from outside, which formats with nodes mark as such.
+pub fn graph_text_with_inputs(
+    names: &[String],
+    edges: &[LearnedEdge],
+    inputs: &[usize],
+    format: GraphFormat,
+) -> String {
     match format {
         GraphFormat::Csv => edge_table_text(names, edges),
         GraphFormat::Matrix => matrix(names, edges),
-        GraphFormat::Dot => dot(names, edges),
-        GraphFormat::GraphMl => graphml(names, edges),
-        GraphFormat::Gexf => gexf(names, edges),
-        GraphFormat::Cytoscape => pretty(&cytoscape::graph(names, edges)),
+        GraphFormat::Dot => dot(names, edges, inputs),
+        GraphFormat::GraphMl => graphml(names, edges, inputs),
+        GraphFormat::Gexf => gexf(names, edges, inputs),
+        GraphFormat::Cytoscape => pretty(&cytoscape::graph(names, edges, inputs)),
         GraphFormat::CytoscapeStyle => cytoscape::style(),
-        GraphFormat::Json => pretty(&node_link(names, edges)),
+        GraphFormat::Json => pretty(&node_link(names, edges, inputs)),
     }
 }
 
@@ -186,13 +196,14 @@ fn matrix(names: &[String], edges: &[LearnedEdge]) -> String {
     String::from_utf8(out).expect("names and numbers are text")
 }
 
-fn dot(names: &[String], edges: &[LearnedEdge]) -> String {
+fn dot(names: &[String], edges: &[LearnedEdge], inputs: &[usize]) -> String {
     let quoted = |name: &str| {
         format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " "))
     };
     let mut out = String::from("digraph learned {\n");
-    for name in names {
-        let _ = writeln!(out, "  {};", quoted(name));
+    for (idx, name) in names.iter().enumerate() {
+        let shape = if inputs.contains(&idx) { " [shape=box]" } else { "" };
+        let _ = writeln!(out, "  {}{shape};", quoted(name));
     }
     for (edge, weight) in edges.iter().zip(weights(edges)) {
         let ends = (quoted(&names[edge.source]), quoted(&names[edge.target]));
@@ -231,12 +242,17 @@ fn four_digits(number: f64) -> String {
     rounded.to_string()
 }
 
-fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
+fn graphml(names: &[String], edges: &[LearnedEdge], inputs: &[usize]) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml \
          xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n  \
          <key id=\"label\" for=\"node\" attr.name=\"label\" attr.type=\"string\"/>\n",
     );
+    if !inputs.is_empty() {
+        out.push_str(
+            "  <key id=\"input\" for=\"node\" attr.name=\"input\" attr.type=\"boolean\"/>\n",
+        );
+    }
     let attributes = Attribute::used(edges);
     for attribute in &attributes {
         let (name, kind) = (attribute.name(), attribute.xml_type());
@@ -247,9 +263,10 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
     }
     out.push_str("  <graph id=\"learned\" edgedefault=\"directed\">\n");
     for (idx, name) in names.iter().enumerate() {
+        let input = if inputs.contains(&idx) { "<data key=\"input\">true</data>" } else { "" };
         let _ = writeln!(
             out,
-            "    <node id=\"n{idx}\"><data key=\"label\">{}</data></node>",
+            "    <node id=\"n{idx}\"><data key=\"label\">{}</data>{input}</node>",
             escaped(name)
         );
     }
@@ -272,7 +289,7 @@ fn graphml(names: &[String], edges: &[LearnedEdge]) -> String {
     out
 }
 
-fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
+fn gexf(names: &[String], edges: &[LearnedEdge], inputs: &[usize]) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<gexf xmlns=\"http://gexf.net/1.3\" \
          version=\"1.3\">\n  <graph defaultedgetype=\"directed\">\n    <attributes class=\"edge\">\n",
@@ -282,9 +299,21 @@ fn gexf(names: &[String], edges: &[LearnedEdge]) -> String {
         let (name, kind) = (attribute.name(), attribute.xml_type());
         let _ = writeln!(out, "      <attribute id=\"{name}\" title=\"{name}\" type=\"{kind}\"/>");
     }
-    out.push_str("    </attributes>\n    <nodes>\n");
+    out.push_str("    </attributes>\n");
+    if !inputs.is_empty() {
+        out.push_str(
+            "    <attributes class=\"node\">\n      \
+             <attribute id=\"input\" title=\"input\" type=\"boolean\"/>\n    </attributes>\n",
+        );
+    }
+    out.push_str("    <nodes>\n");
     for (idx, name) in names.iter().enumerate() {
-        let _ = writeln!(out, "      <node id=\"{idx}\" label=\"{}\"/>", escaped(name));
+        let rest = if inputs.contains(&idx) {
+            "><attvalues><attvalue for=\"input\" value=\"true\"/></attvalues></node>"
+        } else {
+            "/>"
+        };
+        let _ = writeln!(out, "      <node id=\"{idx}\" label=\"{}\"{rest}", escaped(name));
     }
     out.push_str("    </nodes>\n    <edges>\n");
     for (idx, (edge, weight)) in edges.iter().zip(weights(edges)).enumerate() {
@@ -315,8 +344,15 @@ fn attributes_json(edge: &LearnedEdge) -> Map<String, Value> {
     object
 }
 
-fn node_link(names: &[String], edges: &[LearnedEdge]) -> Value {
-    let nodes: Vec<Value> = names.iter().map(|name| json!({"id": name})).collect();
+fn node_link(names: &[String], edges: &[LearnedEdge], inputs: &[usize]) -> Value {
+    let node = |(idx, name): (usize, &String)| {
+        let mut node = json!({"id": name});
+        if inputs.contains(&idx) {
+            node["input"] = true.into();
+        }
+        node
+    };
+    let nodes: Vec<Value> = names.iter().enumerate().map(node).collect();
     let links = edges.iter().zip(weights(edges)).map(|(edge, weight)| {
         let mut link = attributes_json(edge);
         link.insert("source".into(), names[edge.source].clone().into());
@@ -376,6 +412,22 @@ mod tests {
             text(GraphFormat::Matrix),
             "source,\"a \"\"1\"\" <&>\",b\n\"a \"\"1\"\" <&>\",0,0.75\nb,0.5,0.5\n"
         );
+    }
+
+    #[test]
+    fn inputs_are_marked_where_there_are_nodes() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        for (format, mark) in [
+            (GraphFormat::Dot, "\"b\" [shape=box];"),
+            (GraphFormat::GraphMl, "<data key=\"label\">b</data><data key=\"input\">true</data>"),
+            (GraphFormat::Gexf, "<attvalue for=\"input\" value=\"true\"/>"),
+            (GraphFormat::Cytoscape, "\"role\": \"input\""),
+            (GraphFormat::Json, "\"input\": true"),
+        ] {
+            let text = graph_text_with_inputs(&names, &edges(), &[1], format);
+            assert_eq!(text.matches(mark).count(), 1, "{text}");
+            assert!(!graph_text(&names, &edges(), format).contains(mark));
+        }
     }
 
     #[test]

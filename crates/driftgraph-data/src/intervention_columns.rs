@@ -19,6 +19,12 @@ pub(crate) fn of_columns(
     let done: Vec<(usize, InterventionKind, &str)> = (names.iter().enumerate())
         .filter_map(|(column, name)| parts(name).map(|(kind, variable)| (column, kind, variable)))
         .collect();
+    if let Some((found, meant)) = names.iter().find_map(|name| Some((name, nearly(name, names)?))) {
+        let found = found.clone();
+        return Err(Place::default()
+            .problem(Problem::NearlyInterventionColumn { found, meant })
+            .into());
+    }
     if done.is_empty() {
         return Err(Place::default().problem(Problem::NoInterventionColumns).into());
     }
@@ -67,6 +73,16 @@ fn with_columns(data: &SeriesSet, kept: &[usize]) -> SeriesSet {
         ObservedSeries::new(series.name(), kept.len(), times, values).expect(VALID)
     });
     SeriesSet::new(names, series.collect()).expect(VALID)
+}
+
+/// What a column was probably to be called whose first word is nearly a kind, and that names a variable.
+fn nearly(name: &str, names: &[String]) -> Option<String> {
+    let (word, variable) = name.split_once(':')?;
+    if parts(name).is_some() || !names.iter().any(|known| known == variable.trim()) {
+        return None;
+    }
+    let kind = driftgraph_text::nearest(word, InterventionKind::ALL.map(InterventionKind::name))?;
+    Some(format!("{kind}:{}", variable.trim()))
 }
 
 /// Kind and variable of a column that says what was done.
@@ -124,5 +140,8 @@ mod tests {
         let unknown =
             loaded("series,time,x,hold:z\na,0,1,2\na,1,2,3\na,2,1,1\n", &options()).unwrap_err();
         assert!(unknown.contains("the column `hold:z` names no column of the data"), "{unknown}");
+        let table = "series,time,x,y,knockout:x,knokout:y\na,0,1,2,0,0\na,1,2,3,1,1\na,2,1,1,1,1\n";
+        let nearly = loaded(table, &options()).unwrap_err();
+        assert!(nearly.contains("did you mean `knockout:y`?"), "{nearly}");
     }
 }

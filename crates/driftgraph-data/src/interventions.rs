@@ -1,5 +1,6 @@
 //! Tables of what was done to a system while it was measured: `series,variable,kind,value,from,to`.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -37,20 +38,36 @@ struct Columns {
     to: Option<usize>,
 }
 
+/// What columns may be called; notes are for people.
+const NAMES: [&str; 13] = [
+    "series", "variable", "kind", "value", "from", "to", "gene", "start", "end", "note", "notes",
+    "comment", "comments",
+];
+
 impl Columns {
-    fn find(columns: &[String]) -> Option<Self> {
+    fn find(columns: &[String]) -> Result<Self, Problem> {
         let find = |names: &[&str]| {
             let is_named = |column: &String| names.iter().any(|n| column.eq_ignore_ascii_case(n));
             columns.iter().position(is_named)
         };
-        Some(Self {
+        let not_these = || Problem::NotInterventions { columns: columns.to_vec() };
+        let found = Self {
             series: find(&["series"]),
-            variable: find(&["variable", "gene"])?,
-            kind: find(&["kind"])?,
+            variable: find(&["variable", "gene"]).ok_or_else(not_these)?,
+            kind: find(&["kind"]).ok_or_else(not_these)?,
             value: find(&["value"]),
             from: find(&["from", "start"]),
             to: find(&["to", "end"]),
-        })
+        };
+        // A window whose beginning is misspelt would be open.
+        let is_known = |column: &String| NAMES.iter().any(|name| column.eq_ignore_ascii_case(name));
+        match columns.iter().find(|column| !column.is_empty() && !is_known(column)) {
+            None => Ok(found),
+            Some(odd) => Err(Problem::UnknownInterventionHeader {
+                found: odd.clone(),
+                near: driftgraph_text::nearest(odd, NAMES).map(str::to_owned),
+            }),
+        }
     }
 }
 
@@ -71,15 +88,15 @@ pub fn read_interventions_in_memory(
 fn read_file(file: TableFile<'_>, axis: &TimeAxis) -> Result<InterventionTable, DataErrors> {
     let mut table = Table::open(file, None, MAX_BYTES)?;
     let columns = table.header()?;
-    let Some(roles) = Columns::find(&columns) else {
-        return Err(table.place().problem(Problem::NotInterventions { columns }).into());
-    };
+    let roles = Columns::find(&columns).map_err(|problem| table.place().problem(problem))?;
+    // Where commas do not part cells, they may stand before decimals.
+    let has_commas = table.separator().is_some_and(|separator| separator != b',');
     let mut out = InterventionTable { rows: Vec::new(), lines: Vec::new() };
     let mut collector = Collector::default();
     let file = table.place();
     while let Some(row) = table.next_row()? {
         let line = row.line();
-        match read_row(row, &roles, axis) {
+        match read_row(row, &roles, axis, has_commas) {
             Ok(row) => {
                 out.rows.push(row);
                 out.lines.push(line);
@@ -99,8 +116,14 @@ fn read_row(
     row: &TextRow,
     roles: &Columns,
     axis: &TimeAxis,
+    has_commas: bool,
 ) -> Result<InterventionRow, (usize, Problem)> {
     let cell = |column: usize| row.trimmed_cells().nth(column).unwrap_or_default();
+    let with_point = |text: &str| {
+        let turned = text.replacen(',', ".", 1);
+        let is_decimal = has_commas && !text.contains('.') && turned.parse::<f64>().is_ok();
+        if is_decimal { turned } else { text.to_owned() }
+    };
     let word = cell(roles.kind);
     let kind =
         InterventionKind::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(word));
@@ -110,13 +133,15 @@ fn read_row(
         None | Some((_, "")) => Ok(None),
         Some((column, text)) => {
             let found = text.to_owned();
-            parse_number(text).map(Some).map_err(|_| (column, Problem::NotAValue { found }))
+            parse_number(&with_point(text))
+                .map(Some)
+                .map_err(|_| (column, Problem::NotAValue { found }))
         }
     };
     let time = |column: Option<usize>| match column.map(|column| (column, cell(column))) {
         None | Some((_, "")) => Ok(None),
         Some((column, text)) => axis
-            .read_time(text)
+            .read_time(&with_point(text))
             .map(Some)
             .map_err(|problem| (column, Problem::NotATimeOfWindow { reason: problem.to_string() })),
     };
@@ -132,13 +157,25 @@ fn read_row(
     })
 }
 
-/// The data with what the options say was done to them, and sentences about it.
+/// Writes a table of interventions that [`read_interventions`] reads back; times are numbers.
+pub fn write_interventions(out: impl Write, rows: &[InterventionRow]) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record(["series", "variable", "kind", "value", "from", "to"])?;
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for InterventionRow { series, variable, kind, value, from, to } in rows {
+        let [value, from, to] = [value, from, to].map(|one| number(*one));
+        table.write_record([series, variable, kind.name(), &value, &from, &to])?;
+    }
+    table.flush()
+}
+
+/// The data with what the options say was done to them, what that is, and sentences about it.
 pub fn with_experiment(
     data: SeriesSet,
     options: &ReadOptions,
     axis: &TimeAxis,
     notices: &mut Vec<String>,
-) -> Result<SeriesSet, DataErrors> {
+) -> Result<(SeriesSet, Experiment), DataErrors> {
     let from_columns =
         options.interventions.as_ref().is_some_and(|path| path.as_os_str() == COLUMNS);
     let (data, table) = match &options.interventions {
@@ -160,7 +197,7 @@ pub fn with_experiment(
         interventions: table.rows,
     };
     if experiment.is_empty() {
-        return Ok(data);
+        return Ok((data, experiment));
     }
     let handled = experiment.apply(&data).map_err(|error| {
         let ExperimentError { row, problem } = error;
@@ -171,7 +208,7 @@ pub fn with_experiment(
         place.problem(Problem::Experiment { problem, lines: table.lines.clone() })
     })?;
     notices.extend(sentences(&experiment));
-    Ok(handled)
+    Ok((handled, experiment))
 }
 
 fn sentences(experiment: &Experiment) -> Vec<String> {
@@ -227,6 +264,21 @@ mod tests {
     const DATA: &str = "series,time,x,y\na,0,1,2\na,1,2,3\nb,0,1,1\nb,1,3,3\n";
 
     #[test]
+    fn tables_have_the_decimals_of_their_country_and_notes_and_are_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("i.csv");
+        let table = "series;variable;kind;value;from;to;note\na;x;hold;0,5;0,25;;by hand\n*;y;shift;-1;;;\n";
+        std::fs::write(&path, table).unwrap();
+        let axis = TimeAxis::given();
+        let found = read_interventions(&path, &axis).unwrap();
+        assert_eq!((found.rows[0].value, found.rows[0].from), (Some(0.5), Some(0.25)));
+        let mut text = Vec::new();
+        write_interventions(&mut text, &found.rows).unwrap();
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(read_interventions(&path, &axis).unwrap().rows, found.rows);
+    }
+
+    #[test]
     fn every_bad_line_has_its_file_row_and_hint() {
         let none = ReadOptions::default();
         let head = "series,variable,kind,value,from,to\n";
@@ -255,6 +307,11 @@ mod tests {
         let inputs = ReadOptions { inputs: vec!["x".to_owned()], ..none.clone() };
         let (text, hint) = refused(DATA, &format!("{head}a,x,hold,1,,\n"), &inputs);
         assert!(text.contains("row 2: `x` is an input"), "{text}");
+        assert!(hint.is_some());
+        let (text, hint) = refused(DATA, "variable,kind,form\nx,knockout,1\n", &none);
+        let expected =
+            "`i.csv`: a table of interventions has no column `form`; did you mean `from`?";
+        assert!(text.starts_with(expected), "{text}");
         assert!(hint.is_some());
         let (text, _) = refused(DATA, "a,b\n1,2\n", &none);
         assert!(text.contains("no table of interventions"), "{text}");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use driftgraph_core::{SeriesSet, SignatureGraph};
+use driftgraph_core::{Experiment, SeriesSet, SignatureGraph};
 
 use crate::assemble::assemble;
 use crate::error::{Collector, DataErrors, Place};
@@ -22,6 +22,8 @@ use crate::time_names::TimeName;
 pub struct Loaded {
     /// The measurements.
     pub data: SeriesSet,
+    /// What was done to the system meanwhile, in names; the data know of it.
+    pub experiment: Experiment,
     /// What the numbers on the time axis mean.
     pub time_axis: TimeAxis,
     /// The graph behind the data, where an archive carries one.
@@ -100,9 +102,19 @@ fn load_files(
         }
     }
     collector.finish()?;
+    let mut words = Vec::new();
+    if let Some(column) = &options.words {
+        tables.iter_mut().for_each(|rows| rows.number_words(column, &mut words));
+    }
     let key_columns = tables[0].key_columns.clone();
     let (data, time_axis) = assemble(tables, options, &mut notices)?;
-    let data = with_experiment(data, options, &time_axis, &mut notices)?;
+    let (data, experiment) = with_experiment(data, options, &time_axis, &mut notices)?;
+    let of_words = options.words.as_ref().filter(|_| !words.is_empty());
+    let of_words = of_words.and_then(|name| data.variables().iter().position(|own| own == name));
+    let data = match of_words {
+        Some(place) => data.with_words(place, words),
+        None => data,
+    };
     let KeyColumns { time: time_column, series: series_column, .. } = key_columns;
     let is_likely =
         |column: &&String| TimeName::of(column).is_some_and(|name| name.is_likely_only());
@@ -116,7 +128,7 @@ fn load_files(
         );
     }
     let files = files.iter().map(|file| file.path.to_owned()).collect();
-    Ok(Loaded { data, time_axis, truth, files, time_column, series_column, notices })
+    Ok(Loaded { data, experiment, time_axis, truth, files, time_column, series_column, notices })
 }
 
 /// Reads a file as the user said, and where that fails, or makes no sense, by guesses, which are told.

@@ -229,6 +229,7 @@ fn rows_of_arrays(
     }
     collector.finish()?;
     Ok(Rows {
+        words: Vec::new(),
         file: path.to_owned(),
         variables: names.to_vec(),
         key_columns: KeyColumns::default(),

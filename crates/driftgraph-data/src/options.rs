@@ -42,6 +42,9 @@ pub struct ReadOptions {
     /// What inputs do between rows.
     #[serde(skip_serializing_if = "is_usual")]
     pub input_hold: InputHold,
+    /// A column of words: its values are their numbers, from 1, in the order in which they come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// Table of what was done to other variables, and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interventions: Option<PathBuf>,
@@ -70,6 +73,7 @@ impl Default for ReadOptions {
             encoding: None,
             inputs: Vec::new(),
             input_hold: InputHold::default(),
+            words: None,
             interventions: None,
         }
     }

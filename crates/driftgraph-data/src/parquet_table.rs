@@ -98,12 +98,18 @@ impl<'a> Table<'a> {
         match roles {
             Roles::Wide { time, variables, .. } => {
                 let (times, notice) = self.times(time, &[series.as_ref()], options)?;
+                let mut words = NameColumn::default();
+                let of_words = options.words.as_ref();
+                let of_words =
+                    of_words.and_then(|name| self.columns.iter().position(|c| c == name));
+                let values = self.matrix(&variables, of_words.map(|at| (at, &mut words)))?;
                 Ok(Rows {
+                    words: words.names,
                     file,
                     key_columns,
                     series,
                     times,
-                    values: self.matrix(&variables)?,
+                    values,
                     variables: variables.iter().map(|&idx| self.columns[idx].clone()).collect(),
                     lines,
                     notices: notice.into_iter().collect(),
@@ -119,7 +125,7 @@ impl<'a> Table<'a> {
                     series,
                     times,
                     variables,
-                    values: self.matrix(&[value])?,
+                    values: self.matrix(&[value], None)?,
                     lines,
                     notices: notice.into_iter().collect(),
                 };
@@ -128,18 +134,30 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Values `[row, variable]`, read column by column.
-    fn matrix(&self, variables: &[usize]) -> Result<Vec<f64>, DataErrors> {
+    /// Values `[row, variable]`, read column by column; `words` is the column of words, with those found in it.
+    fn matrix(
+        &self,
+        variables: &[usize],
+        mut words: Option<(usize, &mut NameColumn)>,
+    ) -> Result<Vec<f64>, DataErrors> {
         let mut values = Vec::new();
         let mut collector = Collector::default();
         for (position, &column) in variables.iter().enumerate() {
-            let numbers = match self.column(column)? {
-                Cells::Numbers(mut numbers) => {
+            let numbers = match (self.column(column)?, &mut words) {
+                (Cells::Texts(texts), Some((own, words))) if *own == column => {
+                    let text = |text: &Option<String>| {
+                        words.number(text.as_deref().unwrap_or_default().trim(), &self.style)
+                    };
+                    texts.iter().map(text).collect()
+                }
+                (Cells::Numbers(mut numbers), _) => {
                     self.style.remove_missing(&mut numbers);
                     numbers
                 }
-                Cells::Texts(texts) => self.numbers_of_texts(column, &texts, &mut collector)?,
-                Cells::Timestamps(_) => {
+                (Cells::Texts(texts), _) => {
+                    self.numbers_of_texts(column, &texts, &mut collector)?
+                }
+                (Cells::Timestamps(_), _) => {
                     let problem = Problem::ColumnType { found: "date".to_owned() };
                     return Err(self.place(column).problem(problem).into());
                 }

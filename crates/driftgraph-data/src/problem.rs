@@ -328,6 +328,27 @@ pub enum Problem {
         /// The columns found.
         columns: Vec<String>,
     },
+    /// A column of a table of interventions that nobody knows.
+    #[error(
+        "a table of interventions has no column `{found}`{}",
+        near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+    )]
+    UnknownInterventionHeader {
+        /// The column.
+        found: String,
+        /// The one that was probably meant.
+        near: Option<String>,
+    },
+    /// A column of data that nearly says what was done to a variable.
+    #[error(
+        "the column `{found}` is called like what was done to a variable, but not quite: did you mean `{meant}`?"
+    )]
+    NearlyInterventionColumn {
+        /// The column.
+        found: String,
+        /// What was probably meant.
+        meant: String,
+    },
     /// A word for no kind of intervention.
     #[error("`{found}` is not one of knockout, hold, knockdown, overexpress, shift")]
     UnknownIntervention {
@@ -486,6 +507,8 @@ impl Problem {
             Self::NotInterventions { .. } => {
                 "expected the columns `series,variable,kind,value,from,to`; only `variable` and `kind` must be there"
             }
+            Self::UnknownInterventionHeader { .. } => INTERVENTION_HEADER,
+            Self::NearlyInterventionColumn { .. } => NEARLY_A_COLUMN,
             Self::UnknownIntervention { .. } => {
                 "set variables are `knockout` or `hold`; pushed ones `knockdown`, `overexpress` or `shift`"
             }
@@ -525,6 +548,11 @@ impl Problem {
         })
     }
 }
+
+/// Which columns a table of interventions has.
+const INTERVENTION_HEADER: &str = "its columns are `series,variable,kind,value,from,to`; what it says besides can stand in a column `note`";
+/// What a column that says what was done is called.
+const NEARLY_A_COLUMN: &str = "call the column by one of knockout, hold, knockdown, overexpress and shift, or leave it out with `--ignore`";
 
 /// What to do where no column says what was done.
 const INTERVENTION_COLUMNS: &str = "call columns `knockout:NAME`, `hold:NAME`, `knockdown:NAME`, `overexpress:NAME` or `shift:NAME`; for a file called \

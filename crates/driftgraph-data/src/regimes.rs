@@ -64,6 +64,20 @@ pub struct RegimeTrial {
     pub gain: f64,
     /// Its standard error.
     pub standard_error: f64,
+    /// The same against one process for all time that is not linear or not normal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_single: Option<RegimeOverSingle>,
+}
+
+/// Regimes against one process for all time, on held-out blocks of time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegimeOverSingle {
+    /// What process that is.
+    pub what: String,
+    /// Mean gain of the regimes per block, in nats.
+    pub gain: f64,
+    /// Its standard error.
+    pub standard_error: f64,
 }
 
 /// A change of regime.

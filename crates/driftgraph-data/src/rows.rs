@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::error::{DataError, Place};
+use crate::numbers::NumberStyle;
 use crate::options::{Duplicates, ReadOptions};
 use crate::problem::Problem;
 use crate::roles;
@@ -27,9 +28,32 @@ pub(crate) struct Rows {
     pub(crate) lines: Vec<u32>,
     /// What was decided while reading, in whole sentences.
     pub(crate) notices: Vec<String>,
+    /// What the numbers of the column of words stand for, from 1.
+    pub(crate) words: Vec<String>,
 }
 
 impl Rows {
+    /// Numbers the words of this file as those of all files, to which new ones are added.
+    pub(crate) fn number_words(&mut self, column: &str, all: &mut Vec<String>) {
+        let place = self.variables.iter().position(|name| name == column);
+        // A column of numbers has none.
+        let Some(place) = place.filter(|_| !self.words.is_empty()) else { return };
+        let number = |word: &String| {
+            let known = all.iter().position(|other| other == word);
+            known.unwrap_or_else(|| {
+                all.push(word.clone());
+                all.len() - 1
+            })
+        };
+        let numbers: Vec<usize> = self.words.iter().map(number).collect();
+        let n_variables = self.variables.len();
+        for value in self.values.iter_mut().skip(place).step_by(n_variables) {
+            if !value.is_nan() {
+                *value = (numbers[*value as usize - 1] + 1) as f64;
+            }
+        }
+    }
+
     /// A series column that has another whole number in every row: it counts rows, and names no series.
     pub(crate) fn row_numbers(&self) -> Option<&str> {
         /// So few rows may well be as many series.
@@ -128,6 +152,15 @@ impl NameColumn {
         self.name_idx.push(idx);
     }
 
+    /// Adds the next row's word and gives its number, from 1; `NaN` where there is none.
+    pub(crate) fn number(&mut self, word: &str, style: &NumberStyle) -> f64 {
+        if style.is_missing(word) {
+            return f64::NAN;
+        }
+        self.push(word);
+        self.name_idx.last().map_or(f64::NAN, |idx| f64::from(idx + 1))
+    }
+
     /// Adds the next row's name if it is that of the row before, as rows of one series usually follow each other.
     pub(crate) fn push_again(&mut self, name: &str) -> bool {
         let last = self.name_idx.last().copied();
@@ -185,7 +218,8 @@ impl LongRows {
         };
         let (file, key_columns, variables) = (self.file, self.key_columns, columns.names);
         let notices = self.notices;
-        Ok(Rows { file, variables, key_columns, series, times, values, lines, notices })
+        let words = Vec::new();
+        Ok(Rows { file, variables, key_columns, series, times, values, lines, notices, words })
     }
 
     fn columns(&self, options: &ReadOptions) -> Result<PivotColumns, DataError> {

@@ -38,6 +38,8 @@ pub(crate) fn read(
         time: roles.time(),
         series: roles.series(),
         numbers: NumberStyle::new(options),
+        words: options.words.as_ref().and_then(|name| columns.iter().position(|own| own == name)),
+        found_words: NameColumn::default(),
         keys: Keys::default(),
     };
     match &roles {
@@ -76,6 +78,9 @@ struct TextReader<'a> {
     time: Option<usize>,
     series: Option<usize>,
     numbers: NumberStyle,
+    /// The column of words, and those found in it.
+    words: Option<usize>,
+    found_words: NameColumn,
     keys: Keys,
 }
 
@@ -108,7 +113,10 @@ impl TextReader<'_> {
         Ok(())
     }
 
-    fn number(&self, row: &CellRow<'_>, column: usize) -> Result<f64, RowProblem> {
+    fn number(&mut self, row: &CellRow<'_>, column: usize) -> Result<f64, RowProblem> {
+        if self.words == Some(column) {
+            return Ok(self.found_words.number(row.cell(column).trim(), &self.numbers));
+        }
         self.numbers.parse(row.cell(column)).map_err(|problem| (Some(column), problem))
     }
 
@@ -120,7 +128,7 @@ impl TextReader<'_> {
     ) -> Result<Rows, DataErrors> {
         let mut values = Vec::new();
         let mut tally = RowTally::new(table.path, self.columns);
-        if let Some(text) = table.as_text() {
+        if let Some(text) = table.as_text().filter(|_| self.words.is_none()) {
             self.read_blocks(text, variables, &mut values, &mut tally)?;
         }
         while let Some(row) = table.next_row()? {
@@ -140,6 +148,7 @@ impl TextReader<'_> {
             values,
             lines: std::mem::take(&mut self.keys.lines),
             notices: std::mem::take(&mut table.notices),
+            words: std::mem::take(&mut self.found_words).names,
         })
     }
 
@@ -151,7 +160,8 @@ impl TextReader<'_> {
     ) -> Result<(), RowProblem> {
         self.push_keys(row)?;
         for &column in variables {
-            values.push(self.number(row, column)?);
+            let number = self.number(row, column)?;
+            values.push(number);
         }
         Ok(())
     }

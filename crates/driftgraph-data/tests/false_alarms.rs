@@ -1,7 +1,7 @@
 //! How often sound data are said to carry no graph: at most 1 table in 100 for each kind of data and warning.
 
 use driftgraph_core::random::{Purpose, RandomStream};
-use driftgraph_core::{ObservedSeries, SeriesSet};
+use driftgraph_core::{Experiment, ObservedSeries, SeriesSet};
 use driftgraph_data::summary::Summary;
 use driftgraph_data::{Loaded, TimeAxis, TimeUnit};
 
@@ -45,6 +45,7 @@ fn table(
     let names = (0..n_variables).map(|idx| format!("x{idx}")).collect();
     Loaded {
         data: SeriesSet::new(names, vec![series]).unwrap(),
+        experiment: Experiment::default(),
         time_axis: TimeAxis {
             unit: TimeUnit::Given,
             origin: None,

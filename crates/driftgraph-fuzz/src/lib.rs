@@ -35,7 +35,7 @@ pub struct Target {
 }
 
 /// All readers.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target {
         name: "csv",
         run: csv,
@@ -73,6 +73,21 @@ pub const TARGETS: [Target; 11] = [
         run: done,
         words: &[
             "series", "variable", "kind", "value", "from", "to", "knockout", "hold", "shift", "*",
+        ],
+    },
+    Target {
+        name: "columns",
+        run: columns,
+        words: &[
+            "time",
+            "series",
+            "knockout:x",
+            "hold:y",
+            "knockdown:",
+            "shift:",
+            "overexpress:",
+            "x",
+            "night",
         ],
     },
     Target {
@@ -164,6 +179,23 @@ pub fn done(bytes: &[u8]) {
         (0..set.n_series()).for_each(|series| {
             let _ = set.set_pieces(series);
         });
+    }
+}
+
+/// A table whose own columns say what was done, with a column of words; and the same as a table of inputs by time.
+pub fn columns(bytes: &[u8]) {
+    let (name, bytes) = (Path::new("columns.csv"), Bytes::copy_from_slice(bytes));
+    let limited = ReadOptions { max_bytes: 1 << 22, ..ReadOptions::default() };
+    let handled = ReadOptions { interventions: Some("columns".into()), ..limited.clone() };
+    let worded = ReadOptions { words: Some("x".to_owned()), ..limited };
+    for options in [handled, worded] {
+        let Ok(loaded) = load_in_memory(name, &bytes, &options) else { continue };
+        let set = &loaded.data;
+        let _ = (set.has_interventions(), set.amounts().len(), set.word(0, 1.0));
+        for series in 0..set.n_series() {
+            let pieces = set.set_pieces(series);
+            let _ = Interventions::of_pieces(&pieces, set.variables());
+        }
     }
 }
 

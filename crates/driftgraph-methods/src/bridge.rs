@@ -18,7 +18,7 @@ use driftgraph_core::{InnovationLaw, SeriesSet, Uninformative};
 use driftgraph_data::record::{EdgeLimits, MemberRecord, MethodRequest, TrainingRecord};
 use serde_json::{Map, Value, json};
 
-use crate::doubts::doubts;
+use crate::doubts::{aloud, doubts};
 use crate::limited;
 use crate::limits::ForbidEdges;
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Preset, Takes};
@@ -244,6 +244,9 @@ impl BridgePlan {
         if let Some(knowledge) = self.few_pairs(data)? {
             let mut learned = limited::learn(data, &knowledge, self.base(), progress)?;
             learned.training.left_out = left_out(data);
+            let left_out = learned.training.left_out.iter();
+            learned.remarks.extend(left_out.map(|sentence| format!("warning: {sentence}")));
+            learned.remarks.extend(aloud(&learned.training.doubts));
             learned.settings = Some(self.in_effect(self.base()));
             return Ok(learned);
         }
@@ -287,8 +290,7 @@ impl BridgePlan {
         let mut edges = model.edges();
         training.complete_edges(&mut edges);
         training.doubts = doubts(ensemble.adequacy(), &edges, data.n_variables());
-        let aloud = training.doubts.iter();
-        remarks.extend(aloud.map(|doubt| format!("warning: not to be taken at its word: {doubt}")));
+        remarks.extend(aloud(&training.doubts));
         let settings = Some(self.in_effect(ensemble.members()[0].trainer().settings().get()));
         Ok(Learned {
             model: Some(model),
@@ -495,6 +497,11 @@ fn pushes(data: &SeriesSet, ensemble: &EnsembleFit) -> Vec<String> {
         let left_out = "interventions: steps in which a variable is pushed were left out for it: this drift learns no amounts";
         return vec![left_out.to_owned()];
     }
+    push_sentences(data, learned)
+}
+
+/// The same of amounts that were learned.
+pub(crate) fn push_sentences(data: &SeriesSet, learned: &[LearnedPush]) -> Vec<String> {
     let sentence = |push: &LearnedPush| {
         let name = &data.variables()[push.amount.variable];
         let value = push.amount.value.map_or_else(String::new, |value| format!(" ({value})"));

@@ -45,6 +45,11 @@ pub(crate) fn doubts(
     doubts
 }
 
+/// Doubts as what a fit says when it ends.
+pub(crate) fn aloud(doubts: &[String]) -> impl Iterator<Item = String> {
+    doubts.iter().map(|doubt| format!("warning: not to be taken at its word: {doubt}"))
+}
+
 /// Seeds or chains that do not agree whether edges are there.
 fn of_seeds(edges: &[LearnedEdge]) -> Option<String> {
     let probable = || edges.iter().filter(|edge| edge.probability.is_some_and(|p| p >= EVEN));

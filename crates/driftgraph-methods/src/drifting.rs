@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::FitPlan;
 use crate::beside_bridge::{self, bytes_beside};
 use crate::bridge::BridgePlan;
-use crate::doubts::doubts;
+use crate::doubts::{aloud, doubts};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::plan::PlanError;
 use crate::settings::row;
@@ -99,14 +99,16 @@ fn learned(fit: &DriftFit, data: &SeriesSet) -> Learned {
     let record = record(fit);
     let between = record.edges.iter().filter(|edge| edge.source != edge.target);
     let n = between.filter(|edge| edge.drifting >= PRESENT).count();
-    let remarks = vec![format!(
+    let mut remarks = vec![format!(
         "{} between different variables more likely to move in time than not; drifting.csv has the courses",
         count(n, "effect", "effects")
     )];
     let edges = edges(fit);
+    let doubts = doubts(&fit.adequacy, &edges, data.n_variables());
+    remarks.extend(aloud(&doubts));
     let training = TrainingRecord {
         converged: Some(fit.is_complete),
-        doubts: doubts(&fit.adequacy, &edges, data.n_variables()),
+        doubts,
         adequacy: Some(fit.adequacy.clone()),
         drifting: Some(Box::new(record)),
         ..TrainingRecord::default()

@@ -9,7 +9,7 @@ use driftgraph_data::record::TrainingRecord;
 
 use crate::FitPlan;
 use crate::bridge::with_knowledge;
-use crate::doubts::doubts;
+use crate::doubts::{aloud, doubts};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::settings::row;
 use crate::settled::SettledRows;
@@ -70,10 +70,7 @@ impl Method for LevelForm {
         let doubts = doubts(&fit.adequacy, &edges, task.data.n_variables());
         let mut learned = Learned::edges(edges);
         learned.remarks = remarks(&fit, task.data);
-        let aloud = doubts.iter();
-        learned
-            .remarks
-            .extend(aloud.map(|doubt| format!("warning: not to be taken at its word: {doubt}")));
+        learned.remarks.extend(aloud(&doubts));
         learned.training = TrainingRecord {
             seed: Some(settings.seed),
             adequacy: Some(fit.adequacy),

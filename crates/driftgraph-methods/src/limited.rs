@@ -9,6 +9,7 @@ use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_core::{SeriesSet, Uninformative};
 use driftgraph_data::record::{EdgeLimits, MemberRecord, TrainingRecord};
 
+use crate::bridge::push_sentences;
 use crate::doubts::doubts;
 use crate::limits::AllowedPairs;
 use crate::method::{Learned, MethodError};
@@ -54,12 +55,13 @@ pub(crate) fn learn(
     let checked = settings.clone().check().map_err(PlanError::from)?;
     let fit = fit_limited(data, knowledge, &checked, progress)??;
     let edges = learned_edges(&fit, knowledge);
-    let remarks = vec![format!(
+    let mut remarks = vec![format!(
         "{} of {} pairs may be edges: a linear process with room for these alone, without a choice among candidates; it cannot be asked \
          to simulate",
         edges.len(),
         data.n_variables().pow(2)
     )];
+    remarks.extend(push_sentences(data, &fit.pushes));
     let member = MemberRecord {
         seed: settings.seed,
         steps: fit.n_steps,

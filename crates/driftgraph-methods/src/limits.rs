@@ -4,9 +4,11 @@ use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::edges::{LearnedEdge, mark_mirrored};
 use driftgraph_core::graph::limited_prior::LimitedPrior;
 use driftgraph_core::graph::prior::EdgePrior;
+use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_data::record::EdgeLimits;
 
 use crate::PlanError;
+use crate::plan::positions;
 
 /// Pairs that may be edges, `[source, target]`.
 pub(crate) struct AllowedPairs {
@@ -50,6 +52,28 @@ impl AllowedPairs {
         self.may_drive[source] && self.may_be_driven[target]
     }
 
+    /// Refuses edges that must or may be, where their ends may not drive or be driven.
+    pub(crate) fn check(&self, edges: &[KnownEdge], data: &SeriesSet) -> Result<(), PlanError> {
+        for edge in edges {
+            let [source, target] = positions(edge, data.variables())?;
+            if edge.probability == 0.0 || self.allows(source, target) {
+                continue;
+            }
+            let name = format!("{} -> {}", edge.source, edge.target);
+            if self.is_input[target] {
+                let input = edge.target.clone();
+                return Err(PlanError::EdgeIntoInput { edge: name, input });
+            }
+            let (flag, end) = if self.may_drive[source] {
+                ("targets", &edge.target)
+            } else {
+                ("sources", &edge.source)
+            };
+            return Err(PlanError::EdgeOutsideLimits { edge: name, end: end.clone(), flag });
+        }
+        Ok(())
+    }
+
     /// What may be an edge, without anything by pair.
     pub(crate) fn prior(&self, no_self_loops: bool) -> LimitedPrior {
         let may_keep = self.is_input.iter().map(|input| !input && !no_self_loops).collect();
@@ -71,7 +95,14 @@ impl AllowedPairs {
         for edge in &mut refused {
             edge.score =
                 if edge.score == f64::NEG_INFINITY { edge.score } else { least.min(edge.score) };
-            edge.probability = edge.probability.map(|_| 0.0);
+            for probability in [
+                &mut edge.probability,
+                &mut edge.probability_lagged,
+                &mut edge.probability_instantaneous,
+                &mut edge.probability_directed,
+            ] {
+                *probability = probability.map(|_| 0.0);
+            }
         }
         kept.append(&mut refused);
         // A link whose other row may not be an edge is told by the row that may.

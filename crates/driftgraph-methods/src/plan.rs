@@ -123,6 +123,18 @@ pub enum PlanError {
         /// The input.
         input: String,
     },
+    /// An edge that must or may be, which the limits rule out.
+    #[error(
+        "the edge `{edge}` must or may be, and `{end}` is not among the `--{flag}`: say one of them"
+    )]
+    EdgeOutsideLimits {
+        /// The edge.
+        edge: String,
+        /// The variable that is missing there.
+        end: String,
+        /// `sources` or `targets`.
+        flag: &'static str,
+    },
     /// An input among the variables that may be driven.
     #[error("`{input}` is an input and also one of the `--targets`: inputs are driven by nothing")]
     InputAsTarget {
@@ -281,6 +293,7 @@ impl FitPlan {
         let untold = (!is_told).then(|| given.without_experiment());
         let given = untold.as_ref().unwrap_or(given);
         let allowed = AllowedPairs::new(&self.asked.limits, data)?;
+        allowed.check(&self.asked.edges, data)?;
         let mut learned = self.method.learn(&MethodTask { data: given, plan: self, progress })?;
         allowed.restrict(&mut learned.edges);
         learned.model = match learned.model {
@@ -358,9 +371,7 @@ impl FitPlan {
 
     /// Refuses edges of variables that the data do not have, before anything is written.
     pub fn check_edges(&self, data: &SeriesSet) -> Result<(), PlanError> {
-        AllowedPairs::new(&self.asked.limits, data)?;
-        let variables = data.variables();
-        self.asked.edges.iter().try_for_each(|edge| positions(edge, variables).map(|_| ()))
+        AllowedPairs::new(&self.asked.limits, data)?.check(&self.asked.edges, data)
     }
 }
 

@@ -13,7 +13,7 @@ use driftgraph_data::record::TrainingRecord;
 
 use crate::FitPlan;
 use crate::bridge::with_knowledge;
-use crate::doubts::doubts_of_equations;
+use crate::doubts::{aloud, doubts_of_equations};
 use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::settings::row;
 
@@ -115,9 +115,7 @@ pub(crate) fn learn(
         .map_err(|error| unusable(error.to_string()))?;
     let edges = model.edges();
     let doubts = doubts_of_equations(&adequacy, &edges, task.data.n_variables(), are_chosen);
-    remarks.extend(
-        doubts.iter().map(|doubt| format!("warning: not to be taken at its word: {doubt}")),
-    );
+    remarks.extend(aloud(&doubts));
     let training = TrainingRecord {
         converged: Some(has_converged),
         adequacy: Some(adequacy),

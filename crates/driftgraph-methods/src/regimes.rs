@@ -3,13 +3,14 @@
 use driftgraph_core::SeriesSet;
 use driftgraph_core::fitted::edges::{LearnedEdge, Sign};
 use driftgraph_core::train::linear::regimes::{
-    MAX_REGIMES, RegimeError, RegimeFit, RegimeOutcome, RegimeRequest, fit_regimes,
+    EdgeInRegime, MAX_REGIMES, OverSingle, RegimeEdge, RegimeError, RegimeFit, RegimeOutcome,
+    RegimeRequest, SingleKind, Trial, fit_regimes,
 };
 use driftgraph_core::train::settings::{Range, Setting};
 use driftgraph_data::record::{MethodRequest, TrainingRecord};
 use driftgraph_data::regimes::{
-    DifferenceRow, RegimeEdgeRow, RegimeKind, RegimeProcessRecord, RegimeSeries, RegimeSwitch,
-    RegimeTrial, RegimesRecord,
+    DifferenceRow, RegimeEdgeRow, RegimeKind, RegimeOverSingle, RegimeProcessRecord, RegimeSeries,
+    RegimeSwitch, RegimeTrial, RegimesRecord,
 };
 use driftgraph_text::count;
 use serde_json::{Map, Value};
@@ -17,7 +18,8 @@ use serde_json::{Map, Value};
 use crate::FitPlan;
 use crate::beside_bridge::{self, bytes_beside};
 use crate::bridge::BridgePlan;
-use crate::method::{Learned, Method, MethodError, MethodTask, Takes};
+use crate::doubts::{aloud, doubts};
+use crate::method::{Handling, Learned, Method, MethodError, MethodTask, Takes};
 use crate::plan::PlanError;
 use crate::settings::row;
 
@@ -29,6 +31,8 @@ const COLUMN: &str = "column:";
 const MOST_TIMES: usize = 4_000;
 /// An edge is more likely there than not.
 const PRESENT: f64 = 0.5;
+/// Rows that a regime lasts on average, below which it is no state that something is in.
+const SHORT: f64 = 5.0;
 
 /// Linear dynamics that differ between regimes, with graphs that share a prior.
 pub(crate) struct Regimes;
@@ -57,7 +61,7 @@ impl Method for Regimes {
     }
 
     fn takes(&self) -> Takes {
-        Takes::ALL
+        Takes { experiments: Handling::Full, ..Takes::ALL }
     }
 
     fn is_fast(&self) -> bool {
@@ -213,7 +217,12 @@ fn of_column(column: &str, data: &SeriesSet) -> Result<KnownRegimes, MethodError
     }
     Ok(KnownRegimes {
         request: RegimeRequest::Known { labels, n: values.len() },
-        names: values.iter().map(|value| format!("{column} {value}")).collect(),
+        names: (values.iter())
+            .map(|value| match data.word(position, *value) {
+                Some(word) => word.to_owned(),
+                None => format!("{column} {value}"),
+            })
+            .collect(),
         kind: RegimeKind::Column,
         column: Some(position),
     })
@@ -270,11 +279,58 @@ fn refusal(error: RegimeError, names: &[String]) -> MethodError {
     }
 }
 
-fn trial_words(trial: &driftgraph_core::train::linear::regimes::Trial) -> String {
-    format!(
+fn trial_words(trial: &Trial) -> String {
+    let words = format!(
         "tried {} regimes: {:+.2} nats per held-out block of time (standard error {:.2})",
         trial.n_regimes, trial.gain, trial.standard_error
+    );
+    match &trial.over_single {
+        Some(over) if trial.is_clear_of_fewer() && !over.is_clear => {
+            format!("{words}, but {}", over_single_words(over))
+        }
+        _ => words,
+    }
+}
+
+fn single_words(kind: SingleKind) -> &'static str {
+    match kind {
+        SingleKind::HeavyTails => "one process with heavy tails",
+        SingleKind::Products => "one process with products of variables",
+    }
+}
+
+fn over_single_words(over: &OverSingle) -> String {
+    format!(
+        "{:+.2} (standard error {:.2}) over {} for all time",
+        over.gain,
+        over.standard_error,
+        single_words(over.kind)
     )
+}
+
+/// What speaks against regimes that were found in the data.
+fn doubts_of_hidden(fit: &RegimeFit, data: &SeriesSet) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if let Some(over) = fit.over_single.as_ref().filter(|over| !over.is_clear) {
+        doubts.push(format!(
+            "{} for all time predicts held-out blocks of time no worse than {} regimes do ({:+.2} nats per block, standard error \
+             {:.2}): what changes may not be the dynamics",
+            single_words(over.kind),
+            fit.n_regimes,
+            over.gain,
+            over.standard_error
+        ));
+    }
+    let n_switches = fit.switches.len() as f64;
+    let n_steps = data.n_rows().saturating_sub(data.n_series()) as f64;
+    if n_steps < SHORT * n_switches {
+        doubts.push(format!(
+            "regimes last {:.1} rows on average: so short ones are more often wild rows, or a process that is not linear, than \
+             states that a system is in",
+            n_steps / n_switches
+        ));
+    }
+    doubts
 }
 
 fn learned(fit: &RegimeFit, found: &KnownRegimes, data: &SeriesSet) -> Learned {
@@ -294,12 +350,21 @@ fn learned(fit: &RegimeFit, found: &KnownRegimes, data: &SeriesSet) -> Learned {
         RegimeKind::Column => format!("{n} regimes of a column"),
         RegimeKind::Conditions => format!("{n} conditions"),
     });
+    let edges = edges(fit);
+    let mut all_doubts = doubts(&fit.adequacy, &edges, data.n_variables());
+    if found.kind == RegimeKind::Hidden {
+        all_doubts.splice(0..0, doubts_of_hidden(fit, data));
+    }
     remarks.push(format!(
         "{} between different variables with a probability of at least 0.5; differences.csv has all",
         count(record.n_different(), "difference", "differences")
     ));
+    remarks.extend(pushed(data));
+    remarks.extend(aloud(&all_doubts));
     let training = TrainingRecord {
         converged: Some(fit.is_complete),
+        adequacy: Some(fit.adequacy.clone()),
+        doubts: all_doubts,
         regimes: Some(Box::new(record)),
         left_out: found
             .column
@@ -313,7 +378,15 @@ fn learned(fit: &RegimeFit, found: &KnownRegimes, data: &SeriesSet) -> Learned {
             .collect(),
         ..TrainingRecord::default()
     };
-    Learned { training, remarks, tells_changes: true, ..Learned::edges(edges(fit)) }
+    Learned { training, remarks, tells_changes: true, ..Learned::edges(edges) }
+}
+
+/// What is done with windows in which variables were pushed.
+fn pushed(data: &SeriesSet) -> Option<String> {
+    (!data.amounts().is_empty()).then(|| {
+        "interventions: steps in which a variable is pushed are left out for it: by how much is not learned beside regimes"
+            .to_owned()
+    })
 }
 
 /// Edges that are in any regime; effects are means over the regimes they are in.
@@ -327,11 +400,10 @@ fn edges(fit: &RegimeFit) -> Vec<LearnedEdge> {
     let mut all: Vec<LearnedEdge> = (fit.edges.iter())
         .map(|edge| {
             let total: f64 = edge.regimes.iter().map(|one| one.probability).sum();
-            let mean =
-                |of: &dyn Fn(&driftgraph_core::train::linear::regimes::EdgeInRegime) -> f64| {
-                    let sum: f64 = edge.regimes.iter().map(|one| one.probability * of(one)).sum();
-                    if total > 0.0 { sum / total } else { 0.0 }
-                };
+            let mean = |of: &dyn Fn(&EdgeInRegime) -> f64| {
+                let sum: f64 = edge.regimes.iter().map(|one| one.probability * of(one)).sum();
+                if total > 0.0 { sum / total } else { 0.0 }
+            };
             let there = || edge.regimes.iter().filter(|one| one.probability >= PRESENT);
             let has = |positive: bool| there().any(|one| (one.effect > 0.0) == positive);
             let sign = match (has(true), has(false)) {
@@ -360,10 +432,14 @@ fn edges(fit: &RegimeFit) -> Vec<LearnedEdge> {
 fn record(fit: &RegimeFit, found: &KnownRegimes, data: &SeriesSet) -> RegimesRecord {
     let names = found.names[..fit.n_regimes].to_vec();
     let name = |series: usize| data.series()[series].name().to_owned();
-    let between =
-        |edge: &&driftgraph_core::train::linear::regimes::RegimeEdge| edge.source != edge.target;
+    let between = |edge: &&RegimeEdge| edge.source != edge.target;
     let expected = |regime: usize| {
         fit.edges.iter().filter(between).map(|edge| edge.regimes[regime].probability).sum()
+    };
+    // The column of regimes has no edges, and nothing leads to an input.
+    let may_be = |edge: &RegimeEdge| {
+        [edge.source, edge.target].iter().all(|end| Some(*end) != found.column)
+            && !data.inputs().contains(&edge.target)
     };
     let n_times: usize = fit.series.iter().map(|one| one.times.len()).sum();
     let every = n_times.div_ceil(MOST_TIMES).next_power_of_two();
@@ -383,6 +459,7 @@ fn record(fit: &RegimeFit, found: &KnownRegimes, data: &SeriesSet) -> RegimesRec
                 regimes: trial.n_regimes,
                 gain: trial.gain,
                 standard_error: trial.standard_error,
+                over_single: trial.over_single.as_ref().map(over_single),
             })
             .collect(),
         switches: (fit.switches.iter())
@@ -399,8 +476,16 @@ fn record(fit: &RegimeFit, found: &KnownRegimes, data: &SeriesSet) -> RegimesRec
             .iter()
             .map(|one| thinned(name(one.series), one, fit.n_regimes, every))
             .collect(),
-        edges: regime_edges(fit),
-        differences: differences(fit),
+        edges: regime_edges(fit, &may_be),
+        differences: differences(fit, &may_be),
+    }
+}
+
+fn over_single(over: &OverSingle) -> RegimeOverSingle {
+    RegimeOverSingle {
+        what: single_words(over.kind).to_owned(),
+        gain: over.gain,
+        standard_error: over.standard_error,
     }
 }
 
@@ -425,11 +510,11 @@ fn thinned(
     }
 }
 
-fn regime_edges(fit: &RegimeFit) -> Vec<RegimeEdgeRow> {
+fn regime_edges(fit: &RegimeFit, may_be: &dyn Fn(&RegimeEdge) -> bool) -> Vec<RegimeEdgeRow> {
     let mut all = Vec::new();
     for regime in 0..fit.n_regimes {
         let first = all.len();
-        all.extend(fit.edges.iter().map(|edge| {
+        all.extend(fit.edges.iter().filter(|edge| may_be(edge)).map(|edge| {
             let own = &edge.regimes[regime];
             RegimeEdgeRow {
                 regime,
@@ -446,9 +531,9 @@ fn regime_edges(fit: &RegimeFit) -> Vec<RegimeEdgeRow> {
     all
 }
 
-fn differences(fit: &RegimeFit) -> Vec<DifferenceRow> {
+fn differences(fit: &RegimeFit, may_be: &dyn Fn(&RegimeEdge) -> bool) -> Vec<DifferenceRow> {
     let mut all: Vec<DifferenceRow> = Vec::new();
-    for edge in &fit.edges {
+    for edge in fit.edges.iter().filter(|edge| may_be(edge)) {
         all.extend(edge.contrasts.iter().map(|one| DifferenceRow {
             source: edge.source,
             target: edge.target,

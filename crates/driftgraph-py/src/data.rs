@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use driftgraph_core::{InputHold, ObservedSeries, SeriesSet, SignatureGraph};
+use driftgraph_core::{Experiment, InputHold, ObservedSeries, SeriesSet, SignatureGraph};
 use driftgraph_data::interventions::with_experiment;
 use driftgraph_data::summary::Summary;
 use driftgraph_data::write::write_series;
@@ -33,6 +33,7 @@ impl SeriesData {
         let time_axis = TimeAxis { unit: TimeUnit::Given, origin: None, named_unit: None };
         let loaded = Loaded {
             data,
+            experiment: Experiment::default(),
             time_axis,
             truth,
             files: Vec::new(),
@@ -103,7 +104,7 @@ impl SeriesData {
         };
         let mut loaded = self.loaded.clone();
         let mut notices = Vec::new();
-        loaded.data =
+        (loaded.data, loaded.experiment) =
             with_experiment(loaded.data, &options, &loaded.time_axis, &mut notices).or_raise()?;
         loaded.notices.extend(notices);
         Ok(Self { loaded, options })

@@ -182,6 +182,7 @@ impl IntoPyErr for JobError {
             Self::Run(error) => error.into_py_err(),
             Self::Method(error) => error.into_py_err(),
             Self::OtherSettings { .. } => Class::Settings.with(&message_of(&self)),
+            Self::NotComparable { .. } => Class::Question.with(&message_of(&self)),
             Self::Diverged { .. } | Self::NotFinite { .. } | Self::StoppedBeforeModel { .. } => {
                 Class::Computation.with(&message_of(&self))
             }

@@ -20,7 +20,7 @@ use driftgraph_data::record::MethodRequest;
 use driftgraph_data::write::write_series;
 use driftgraph_data::{Loaded, ReadOptions, load};
 use driftgraph_methods::FitPlan;
-use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, Truth};
+use driftgraph_run::{Contrast, ContrastJob, FinishedRun, FitJob, JobError, Pace, Resume, Truth};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -173,6 +173,29 @@ pub(crate) fn fit<'py>(
         ..Pace::default()
     };
     let job = FitJob { loaded, read_options, plan, folder, replace, truth, pace, report: true };
+    let work = |watcher: &Watcher| driftgraph_run::fit(&job, watcher);
+    watched(py, threads, progress, &work)
+}
+
+/// Fits the data of two runs together into `folder`; `settings` are JSON.
+#[pyfunction]
+#[pyo3(signature = (first, second, folder, settings, *, names=None, threads=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
+pub(crate) fn contrast<'py>(
+    py: Python<'py>,
+    first: PathBuf,
+    second: PathBuf,
+    folder: PathBuf,
+    settings: &str,
+    names: Option<(String, String)>,
+    threads: Option<usize>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let settings = serde_json::from_str(settings)
+        .map_err(|error| Class::Settings.with(&format!("cannot use the settings: {error}")))?;
+    let names = names.map(<[String; 2]>::from);
+    let contrast = Contrast { runs: [first, second], names, folder, replace: false, settings };
+    let ContrastJob { job, .. } = py.detach(|| contrast.job()).or_raise()?;
     let work = |watcher: &Watcher| driftgraph_run::fit(&job, watcher);
     watched(py, threads, progress, &work)
 }

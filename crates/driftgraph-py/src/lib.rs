@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use super::data::{SeriesData, check_series, count_dates, key_columns, read_span, read_time};
     #[pymodule_export]
-    use super::fit::{fit, resume};
+    use super::fit::{contrast, fit, resume};
     #[pymodule_export]
     use super::known::{baseline, baselines, curves, generate, graph_metrics, systems};
     #[pymodule_export]

@@ -15,7 +15,7 @@ use driftgraph_core::fitted::sample::SampledGraph;
 use driftgraph_core::fitted::simulate::{SimulateSettings, Start, even_times};
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::equation_text::{equation_latex, equation_text};
-use driftgraph_data::graph_formats::{GraphFormat, graph_text};
+use driftgraph_data::graph_formats::{GraphFormat, graph_text_with_inputs};
 use driftgraph_data::run_folder::Run;
 use driftgraph_data::{Loaded, RunError};
 use driftgraph_methods::{edge_probabilities, edge_scores};
@@ -80,6 +80,13 @@ impl Model {
     /// The process; an error that says so where the method has none.
     fn model(&self) -> PyResult<&FittedModel> {
         self.run.model().or_raise()
+    }
+
+    /// Positions of the variables that were set from outside.
+    fn inputs(&self) -> Vec<usize> {
+        let inputs = &self.run.record.data.options.inputs;
+        let names = self.run.variables().iter().enumerate();
+        names.filter(|(_, name)| inputs.contains(name)).map(|(idx, _)| idx).collect()
     }
 
     /// What expressions say of inputs; other variables are refused.
@@ -366,7 +373,7 @@ impl Model {
         if format != GraphFormat::Matrix {
             edges.retain(|edge| !edge.mirrored);
         }
-        Ok(graph_text(self.run.variables(), &edges, format))
+        Ok(graph_text_with_inputs(self.run.variables(), &edges, &self.inputs(), format))
     }
 
     /// Graphs `(graph, source, target)`: "any", "lagged" or "instantaneous" edges.

@@ -8,7 +8,8 @@ use crate::errors::OrRaise;
 
 /// The probable edges of a graph as SVG; signs are 1, -1 and 0, edges that are `undirected` have no head.
 #[pyfunction]
-#[pyo3(signature = (names, probabilities, signs, title, threshold=0.5, truth=None, undirected=None))]
+#[pyo3(signature = (names, probabilities, signs, title, threshold=0.5, truth=None, undirected=None, inputs=Vec::new()))]
+#[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
 pub(crate) fn graph_picture(
     names: Vec<String>,
     probabilities: PyReadonlyArray2<'_, f64>,
@@ -17,6 +18,7 @@ pub(crate) fn graph_picture(
     threshold: f64,
     truth: Option<PyReadonlyArray2<'_, bool>>,
     undirected: Option<PyReadonlyArray2<'_, bool>>,
+    inputs: Vec<usize>,
 ) -> PyResult<String> {
     let signs = effect_signs(&signs)?;
     let truth = truth.as_ref().map(|truth| truth.as_slice()).transpose()?;
@@ -25,6 +27,7 @@ pub(crate) fn graph_picture(
         signs: Some(&signs),
         truth,
         undirected,
+        inputs: &inputs,
         ..LearnedEdges::probabilities(&names, probabilities.as_slice()?)
     };
     let options = GraphOptions { title, selection: EdgeSelection::AtLeast(threshold) };

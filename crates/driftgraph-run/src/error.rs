@@ -105,6 +105,12 @@ pub enum JobError {
     /// Data of the run that cannot be read again, or have changed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// Runs that have no one answer together.
+    #[error("{reason}")]
+    NotComparable {
+        /// What is different.
+        reason: String,
+    },
     /// Data or settings that the method cannot use.
     #[error(transparent)]
     Method(MethodError),

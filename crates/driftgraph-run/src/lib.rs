@@ -7,6 +7,7 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod checkpoint;
+mod contrast;
 mod drifting;
 mod error;
 mod folder;
@@ -19,6 +20,7 @@ mod regimes;
 mod rhythm;
 mod save;
 
+pub use contrast::{Contrast, ContrastJob};
 pub use error::JobError;
 pub use job::{FinishedRun, FitJob, Pace, Resume, Truth, fit, fit_or_resume, resume};
 pub use rhythm::Rhythm;

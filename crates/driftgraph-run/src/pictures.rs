@@ -27,7 +27,9 @@ pub fn edge_pictures(
         return Ok(None);
     }
     let matrices = Matrices::new(names.len(), edges);
-    let drawn = LearnedEdges { truth: truth.map(SignatureGraph::matrix), ..matrices.edges(names) };
+    let marked = marked(names, inputs);
+    let drawn =
+        LearnedEdges { truth: truth.map(SignatureGraph::matrix), ..matrices.edges(&marked) };
     let heatmap = heatmap_svg(&drawn, "Probability of every edge")?;
     // The matrix has a cell for every pair, the graph each link once.
     let links = links(edges);
@@ -41,6 +43,14 @@ pub fn edge_pictures(
     let drawn = LearnedEdges { truth: drawn.truth, inputs, ..matrices.edges(names) };
     let graph = graph_svg(&drawn, &GraphOptions { title, selection })?;
     Ok(Some([("edges.svg", heatmap), ("graph.svg", graph)]))
+}
+
+/// Names of rows and columns: those of inputs say so.
+fn marked(names: &[String], inputs: &[usize]) -> Vec<String> {
+    let mark = |(idx, name): (usize, &String)| {
+        if inputs.contains(&idx) { format!("{name} (input)") } else { name.clone() }
+    };
+    names.iter().enumerate().map(mark).collect()
 }
 
 /// A picture of the given edges alone.

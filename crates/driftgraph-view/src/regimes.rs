@@ -25,6 +25,7 @@ pub fn regimes_view(record: &RegimesRecord) -> RegimesView {
     RegimesView {
         names: record.names.clone(),
         are_hidden: record.kind == RegimeKind::Hidden,
+        are_conditions: record.kind == RegimeKind::Conditions,
         expected_edges: record.expected_edges.clone(),
         // Whole series that belong to one regime are no picture.
         series: if record.kind == RegimeKind::Conditions { Vec::new() } else { strips.collect() },

@@ -59,9 +59,10 @@ pub(crate) struct FitArgs {
     /// Variables that may be driven by others, likewise [default: all but inputs]
     #[arg(long, value_name = "A,B,...|FILE", value_delimiter = ',')]
     pub(crate) targets: Vec<String>,
-    /// Column of numbers that says to which condition each series belongs: one graph for each, and what differs between them
+    /// Column that says to which condition each series belongs: one graph for each, and what differs between them
     ///
-    /// The same as --regimes with a table of conditions, which may have names instead of numbers.
+    /// Its cells may be numbers or words, and are the same throughout each series. The same as --regimes with a table of
+    /// conditions and their series.
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["regimes", "resume"])]
     pub(crate) condition: Option<String>,
     /// An edge that cannot be, as 'source->target'; may be repeated

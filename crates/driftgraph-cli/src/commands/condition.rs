@@ -13,15 +13,29 @@ pub(crate) fn without_condition(args: &FitArgs) -> DataArgs {
     data
 }
 
+/// Reads with a column as it is, or, where its cells are no numbers, as words.
+pub(crate) fn with_words<T, E>(
+    options: &ReadOptions,
+    column: &str,
+    read: impl Fn(&ReadOptions) -> Result<T, E>,
+) -> Result<T, E> {
+    let words = || ReadOptions { words: Some(column.to_owned()), ..options.clone() };
+    // What is wrong with other columns is told in the words of the first reading.
+    read(options).or_else(|error| read(&words()).map_err(|_| error))
+}
+
 /// The table of conditions with the names of their series, as the setting `regimes` has it.
 pub(crate) fn conditions(args: &DataArgs, column: &str, data: &Loaded) -> anyhow::Result<Value> {
-    let options = ReadOptions { variables: vec![column.to_owned()], ..args.options() };
-    let loaded = load(&args.files, &options).with_context(|| {
-        format!(
-            "`--condition {column}` needs a column of numbers, one per series; where conditions have names, give their series: \
-             --regimes '{{ control = [\"s1\"], drug = [\"s2\"] }}'"
-        )
-    })?;
+    // What was done to other columns is no business of this one.
+    let options = ReadOptions {
+        variables: vec![column.to_owned()],
+        inputs: Vec::new(),
+        interventions: None,
+        ..args.options()
+    };
+    let loaded = with_words(&options, column, |options| load(&args.files, options))
+        .with_context(|| format!("cannot read the conditions in `{column}`"))?;
+    let place = loaded.data.variables().iter().position(|name| name == column).unwrap_or(0);
     let mut table: Map<String, Value> = Map::new();
     for series in loaded.data.series() {
         let known = data.data.series().iter().any(|other| other.name() == series.name());
@@ -38,7 +52,8 @@ pub(crate) fn conditions(args: &DataArgs, column: &str, data: &Loaded) -> anyhow
              --regimes column:{column}",
             series.name()
         );
-        let name = format!("{column} {first}");
+        let word = loaded.data.word(place, *first);
+        let name = word.map_or_else(|| format!("{column} {first}"), str::to_owned);
         let entry = table.entry(name).or_insert_with(|| json!([]));
         if let Value::Array(names) = entry {
             names.push(json!(series.name()));

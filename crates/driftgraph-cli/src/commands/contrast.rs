@@ -1,18 +1,10 @@
 //! `contrast`: which edges differ between the data of two runs.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail, ensure};
-use driftgraph_core::{ObservedSeries, SeriesSet};
-use driftgraph_data::record::MethodRequest;
+use anyhow::Context;
 use driftgraph_data::regimes::RegimesRecord;
-use driftgraph_data::run_folder::{Run, RunFolder};
-use driftgraph_data::whole_file::write_whole;
-use driftgraph_data::write::write_series;
-use driftgraph_data::{Loaded, ReadOptions, load};
-use driftgraph_methods::FitPlan;
-use driftgraph_run::{FitJob, Pace, fit};
+use driftgraph_run::{Contrast, ContrastJob, fit};
 use serde_json::{Map, Value, json};
 
 use crate::args::ContrastArgs;
@@ -23,16 +15,19 @@ use crate::progress::{FitProgress, catch_interrupts};
 
 /// Differences shown on the terminal.
 const SHOWN: usize = 15;
-/// The data of both runs, in the folder that is written.
-const DATA: &str = "data.csv";
 
 pub(crate) fn run(args: &ContrastArgs) -> anyhow::Result<ExitCode> {
-    let runs = [Run::load(&args.first)?, Run::load(&args.second)?];
-    check(&runs)?;
-    let names = names([&args.first, &args.second])?;
-    let loaded = [runs[0].load_data(&[])?, runs[1].load_data(&[])?];
-    let (data, conditions) = together(&loaded, &names)?;
-    let job = job(args, &runs[0], &data, conditions)?;
+    let contrast = Contrast {
+        runs: [args.first.clone(), args.second.clone()],
+        names: None,
+        folder: args.out.clone(),
+        replace: args.force,
+        settings: Map::from_iter([("seed".to_owned(), json!(args.seed))]),
+    };
+    let ContrastJob { job, notes } = contrast.job()?;
+    for note in notes {
+        printer::note(&format!("note: {note}"));
+    }
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0));
     let threads = threads.build().context("cannot start the threads")?;
     let progress = FitProgress::new();
@@ -53,123 +48,6 @@ pub(crate) fn run(args: &ContrastArgs) -> anyhow::Result<ExitCode> {
     ));
     finished.report.context("the differences were saved, but the report was not written")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Refuses runs that cannot be compared edge by edge.
-fn check(runs: &[Run; 2]) -> anyhow::Result<()> {
-    for run in runs {
-        let method = &run.record.method;
-        ensure!(
-            method == "bridge",
-            "the run in `{}` was made by `{method}`: only runs of `bridge` can be contrasted, since the others have no posterior \
-             of linear effects",
-            run.folder().display()
-        );
-    }
-    let [first, second] = runs;
-    let missing = |from: &Run, of: &Run| {
-        from.variables().iter().find(|name| !of.variables().contains(name)).cloned()
-    };
-    for (with, without) in [(first, second), (second, first)] {
-        if let Some(name) = missing(with, without) {
-            bail!(
-                "`{}` has the variable `{name}`, and `{}` does not: only runs of the same variables can be contrasted",
-                with.folder().display(),
-                without.folder().display()
-            );
-        }
-    }
-    let units =
-        [&first.record.data.time, &second.record.data.time].map(driftgraph_data::TimeAxis::label);
-    ensure!(
-        units[0] == units[1],
-        "the times of the runs have different units: `{}` and `{}`",
-        units[0],
-        units[1]
-    );
-    ensure!(
-        first.record.asked.preparation == second.record.asked.preparation,
-        "the data of the runs were prepared in different ways (`--season`, `--detrend` or `--log`)"
-    );
-    Ok(())
-}
-
-/// Names of the conditions: those of the folders, with more of the path where they are alike.
-fn names(folders: [&Path; 2]) -> anyhow::Result<[String; 2]> {
-    let name = |folder: &Path| folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let short = folders.map(|folder| name(folder).unwrap_or_else(|| folder.display().to_string()));
-    if short[0] != short[1] {
-        return Ok(short);
-    }
-    let long = folders.map(|folder| folder.display().to_string());
-    ensure!(long[0] != long[1], "`{}` was named twice: there is nothing to contrast", long[0]);
-    Ok(long)
-}
-
-/// All series in one set, with the table of conditions that names them.
-fn together(
-    loaded: &[Loaded; 2],
-    names: &[String; 2],
-) -> anyhow::Result<(SeriesSet, Map<String, Value>)> {
-    let variables = loaded[0].data.variables().to_vec();
-    let (mut all, mut conditions) = (Vec::new(), Map::new());
-    for (loaded, condition) in loaded.iter().zip(names) {
-        let own = loaded.data.variables();
-        let place = |name: &String| own.iter().position(|other| other == name);
-        let order: Vec<usize> = variables
-            .iter()
-            .map(|name| place(name).context("the variables are the same"))
-            .collect::<Result<_, _>>()?;
-        let mut series_names = Vec::new();
-        for series in loaded.data.series() {
-            let rows = 0..series.n_observations();
-            let values = rows.flat_map(|row| order.iter().map(move |&idx| series.row(row)[idx]));
-            let name = format!("{condition}: {}", series.name());
-            let times = series.times().to_vec();
-            all.push(ObservedSeries::new(name.clone(), variables.len(), times, values.collect())?);
-            series_names.push(name);
-        }
-        conditions.insert(condition.clone(), json!(series_names));
-    }
-    Ok((SeriesSet::new(variables, all)?, conditions))
-}
-
-fn job(
-    args: &ContrastArgs,
-    first: &Run,
-    data: &SeriesSet,
-    conditions: Map<String, Value>,
-) -> anyhow::Result<FitJob> {
-    if let (Some(what), false) = (RunFolder::at(&args.out).holds(), args.force) {
-        bail!("`{}` holds {what} already; `--force` replaces it", args.out.display());
-    }
-    let mut settings = Map::new();
-    settings.insert("regimes".to_owned(), Value::Object(conditions));
-    settings.insert("seed".to_owned(), json!(args.seed));
-    let asked = MethodRequest {
-        method: Some("regimes".to_owned()),
-        settings,
-        preparation: first.record.asked.preparation.clone(),
-        ..MethodRequest::default()
-    };
-    let plan = FitPlan::new(asked)?;
-    std::fs::create_dir_all(&args.out)
-        .with_context(|| format!("cannot make the folder `{}`", args.out.display()))?;
-    let file = args.out.join(DATA);
-    write_whole(&file, |out| write_series(out, data))
-        .with_context(|| format!("cannot write `{}`", file.display()))?;
-    let read_options = ReadOptions::default();
-    let loaded = load(std::slice::from_ref(&file), &read_options)?;
-    Ok(FitJob {
-        loaded,
-        read_options,
-        plan,
-        folder: args.out.clone(),
-        replace: args.force,
-        truth: None,
-        pace: Pace::default(),
-        report: true,
-    })
 }
 
 /// The most probable differences between different regimes or conditions.

@@ -10,17 +10,17 @@ use driftgraph_core::fitted::score::SelfEdges;
 use driftgraph_data::Loaded;
 use driftgraph_data::edges::read_edge_list;
 use driftgraph_data::graph_formats::sign_word;
-use driftgraph_data::record::Ending;
+use driftgraph_data::record::{Ending, MethodRequest};
 use driftgraph_data::summary::Summary;
 use driftgraph_methods::FitPlan;
 use driftgraph_run::{FinishedRun, FitJob, JobError, Pace, Resume, Truth, fit, resume};
 use driftgraph_text::count;
 
 use crate::args::FitArgs;
-use crate::commands::condition::{conditions, without_condition};
+use crate::commands::condition::{conditions, with_words, without_condition};
 use crate::commands::contrast::differences_table;
 use crate::commands::graph::{are_kinds_told, kind_cell};
-use crate::commands::{load_data, table};
+use crate::commands::{load_data, load_data_as, table};
 use crate::output::short;
 use crate::printer;
 use crate::progress::{FitProgress, catch_interrupts};
@@ -57,7 +57,19 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
     // What is wrong with the settings is told before a large table is read.
     FitPlan::new(asked.clone())?;
     let data_args = without_condition(args);
-    let loaded = load_data(&data_args)?;
+    let mut read_options = data_args.options();
+    let phase = phase_column(&asked);
+    let loaded = match &phase {
+        None => load_data(&data_args)?,
+        Some(column) => {
+            // A run keeps how its data were read.
+            let (options, loaded) = with_words(&read_options, column, |options| {
+                load_data_as(&data_args, options).map(|loaded| (options.clone(), loaded))
+            })?;
+            read_options = options;
+            loaded
+        }
+    };
     if let Some(column) = &args.condition {
         let conditions = conditions(&args.data, column, &loaded)?;
         asked.settings.insert("regimes".to_owned(), conditions);
@@ -67,7 +79,11 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
     let left = transform.as_ref().map(|transform| transform.apply(&loaded.data));
     let mut warnings = Summary::for_fit_to(&loaded, left.as_ref().unwrap_or(&loaded.data)).warnings;
     // What was set from outside is known by now.
-    warnings.retain(|warning| args.data.inputs.is_empty() || !warning.contains("`--inputs "));
+    let of_phase = phase.as_ref().map(|column| format!("`--inputs {column}`"));
+    warnings.retain(|warning| {
+        let is_known = !args.data.inputs.is_empty() && warning.contains("`--inputs ");
+        !is_known && !of_phase.as_ref().is_some_and(|words| warning.contains(words))
+    });
     for warning in warnings {
         printer::note(&format!("warning: {warning}"));
     }
@@ -77,7 +93,7 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
     let default = Pace::default();
     Ok(FitJob {
         loaded,
-        read_options: data_args.options(),
+        read_options,
         plan,
         folder: args.out.clone().unwrap_or_else(|| free_folder(&args.data.files[0])),
         replace: args.force,
@@ -90,6 +106,12 @@ fn job(args: &FitArgs) -> anyhow::Result<FitJob> {
         },
         report: true,
     })
+}
+
+/// The column that says which regime holds, if one does.
+fn phase_column(asked: &MethodRequest) -> Option<String> {
+    let value = asked.settings.get("regimes")?.as_str()?;
+    value.strip_prefix("column:").map(str::to_owned)
 }
 
 fn resumed(args: &FitArgs, folder: &Path) -> anyhow::Result<Resume> {

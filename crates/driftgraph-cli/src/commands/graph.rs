@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use driftgraph_core::fitted::edges::{
     EdgeKind, EdgePart, EdgeParts, KeptEdges, LearnedEdge, Verdict, directed_graph, feedback_loops,
 };
-use driftgraph_data::graph_formats::{GraphFormat, graph_text, kind_word, sign_word};
+use driftgraph_data::graph_formats::{GraphFormat, graph_text_with_inputs, kind_word, sign_word};
 use driftgraph_data::run_folder::Run;
 use driftgraph_run::pictures::graph_picture;
 use driftgraph_text::count;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
     }
     if let Some(file) = &args.out {
         let format = format.unwrap_or(GraphFormat::Csv);
-        let text = graph_text(&names, &edges, format);
+        let text = graph_text_with_inputs(&names, &edges, &inputs, format);
         write_file(file, |out| out.write_all(text.as_bytes()))?;
         let what = match format {
             GraphFormat::CytoscapeStyle => "the style".to_owned(),
@@ -65,8 +65,13 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
         printer::data(&json_text(&names, &edges, &loops, expected.as_ref())?)?;
     } else if args.out.is_none() {
         match format {
-            Some(format) => printer::data(&graph_text(&names, &edges, format))?,
-            None => printer::data(&describe(&names, &edges))?,
+            Some(format) => {
+                printer::data(&graph_text_with_inputs(&names, &edges, &inputs, format))?
+            }
+            None => {
+                printer::data(&describe(&names, &edges))?;
+                tell_inputs(&names, &inputs);
+            }
         }
     }
     if let (Some(rate), Some(kept)) = (args.fdr, &expected) {
@@ -130,6 +135,13 @@ fn title(args: &GraphArgs, n_edges: usize) -> String {
         (None, None) => {
             format!("Edges with a probability of at least {}", short(args.threshold.unwrap_or(0.5)))
         }
+    }
+}
+
+fn tell_inputs(names: &[String], inputs: &[usize]) {
+    let inputs: Vec<String> = inputs.iter().map(|&idx| format!("`{}`", names[idx])).collect();
+    if !inputs.is_empty() {
+        printer::note(&format!("set from outside, and driven by nothing: {}", inputs.join(", ")));
     }
 }
 

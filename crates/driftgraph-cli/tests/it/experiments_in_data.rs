@@ -202,6 +202,11 @@ fn columns_say_what_was_done_as_a_table_does() {
     sandbox.stdout(&format!("fit columns.csv --interventions columns {QUICK} --out of-columns"));
     sandbox.stdout(&format!("fit pots.csv --interventions table.csv {QUICK} --out of-table"));
     assert_eq!(sandbox.read("of-columns/edges.csv"), sandbox.read("of-table/edges.csv"));
+    // Answers know of them, too.
+    for run in ["of-columns", "of-table"] {
+        sandbox.stdout(&format!("forecast {run} --horizon 2 --every 2 --paths 20 --out {run}.csv"));
+    }
+    assert_eq!(sandbox.read("of-columns.csv"), sandbox.read("of-table.csv"));
     let none = sandbox.run(&format!("fit pots.csv --interventions columns {QUICK} --out other"));
     assert_snapshot!(none, @r"
     exit 2
@@ -291,4 +296,156 @@ fn what_is_told_of_the_table_holds_for_methods_that_know_nothing_of_it() {
     assert!(told.contains("`ridge` does not know of them"), "{told}");
     let of_methods = "a variable was set in 1 window: methods that know of them learn nothing there of what drives it";
     assert!(told.contains(of_methods), "{told}");
+}
+
+#[test]
+fn conditions_keep_inputs_and_interventions() {
+    let sandbox = sandbox();
+    let with_condition = |line: &str, word: &str| {
+        let pot: u32 = line[3..4].parse().unwrap();
+        let name = if pot % 2 == 0 { "fed" } else { "starved" };
+        format!("{line},{}", if word == "number" { (pot % 2).to_string() } else { name.to_owned() })
+    };
+    let pots = sandbox.read("pots.csv");
+    for word in ["number", "word"] {
+        let mut lines = pots.lines();
+        let mut table = format!("{},food\n", lines.next().unwrap());
+        lines.for_each(|line| writeln!(table, "{}", with_condition(line, word)).unwrap());
+        sandbox.write("food.csv", table);
+        let told = sandbox.run(&format!(
+            "fit food.csv --condition food --inputs light --interventions done.csv --steps 60 --out {word}"
+        ));
+        assert!(told.starts_with("exit 0"), "{told}");
+        assert!(!told.contains("does not know of them"), "{told}");
+        let names = if word == "number" { ["food 0", "food 1"] } else { ["fed", "starved"] };
+        let regimes = sandbox.read(&format!("{word}/regime_edges.csv"));
+        for name in names {
+            assert!(regimes.contains(&format!("{name},a,b,")), "{regimes}");
+        }
+        assert!(!regimes.contains(",light,light,") && !regimes.contains(",a,light,"), "{regimes}");
+        // The knock-out of `a` in one series is no difference of what drives `a`.
+        let differences = sandbox.read(&format!("{word}/differences.csv"));
+        let from_light = differences.lines().find(|line| line.starts_with("light,a,")).unwrap();
+        let probability: f64 = from_light.split(',').nth(4).unwrap().parse().unwrap();
+        assert!(probability < 0.5, "{differences}");
+        let report = sandbox.read(&format!("{word}/report.html"));
+        assert!(report.contains("Each of 2 conditions"));
+    }
+    let [number, word] = ["number", "word"].map(|run| sandbox.read(&format!("{run}/edges.csv")));
+    let into_light = |edges: &str| {
+        let own = edges.lines().filter(|line| line.split(',').nth(1) == Some("light"));
+        own.map(|line| line.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(into_light(&number), ["0", "0", "0"]);
+    assert_eq!(into_light(&word), ["0", "0", "0"]);
+}
+
+#[test]
+fn a_column_of_words_says_which_regime_holds() {
+    let sandbox = sandbox();
+    let mut lines = sandbox.read("pots.csv").lines().map(str::to_owned).collect::<Vec<_>>();
+    for (at, line) in lines.iter_mut().enumerate() {
+        let time = line.split(',').nth(1).unwrap().parse::<u32>();
+        let word = if time.is_ok_and(|time| time < 15) { "day" } else { "night" };
+        line.push_str(if at == 0 { ",phase" } else { "," });
+        line.push_str(if at == 0 { "" } else { word });
+    }
+    sandbox.write("phases.csv", lines.join("\n"));
+    let told =
+        sandbox.run("fit phases.csv --regimes column:phase --inputs light --steps 40 --out run");
+    assert!(told.starts_with("exit 0") && !told.contains("--inputs phase"), "{told}");
+    let times = sandbox.read("run/regimes.csv");
+    let head = "series,time,regime,probability day,probability night\npot1,0,day,1,0\n";
+    assert!(times.starts_with(head), "{times}");
+    assert!(!sandbox.read("run/differences.csv").contains("phase"));
+    // What is read again is what was read.
+    sandbox.stdout("report run");
+    let mixed = lines.join("\n").replace(",b,phase", ",b_,phase").replace("pot1,0,", "pot1,x,");
+    sandbox.write("mixed.csv", mixed);
+    let told = sandbox.run("fit mixed.csv --regimes column:phase --steps 40 --out other");
+    assert!(told.starts_with("exit 2") && told.contains("column `time`"), "{told}");
+}
+
+#[test]
+fn a_contrast_takes_inputs_interventions_and_what_is_known_of_edges_with_it() {
+    let sandbox = sandbox();
+    let pots = sandbox.read("pots.csv");
+    let half = |even: bool| {
+        let is_own = |line: &&str| match line.strip_prefix("pot") {
+            Some(rest) => (rest.as_bytes()[0] - b'0').is_multiple_of(2) == even,
+            None => true,
+        };
+        pots.lines().filter(is_own).collect::<Vec<_>>().join("\n")
+    };
+    sandbox.write("one.csv", half(false));
+    sandbox.write("two.csv", half(true));
+    sandbox.write("two-done.csv", "variable,kind,value,from,to\nb,hold,,3,9\n");
+    let fit = |flags: &str| sandbox.stdout(&format!("fit {flags} {QUICK}"));
+    let known = "--inputs light --forbid b->a --noise-scale 0.05";
+    fit(&format!("one.csv --interventions done.csv {known} --out one"));
+    fit(&format!("two.csv --interventions two-done.csv {known} --out two"));
+    let told = sandbox.run("contrast one two --out both");
+    assert!(told.starts_with("exit 0"), "{told}");
+    assert!(told.contains("`ensemble`, `select` of the runs says nothing"), "{told}");
+    assert_eq!(
+        sandbox.read("both/interventions.csv"),
+        "series,variable,kind,value,from,to\none: pot1,a,knockout,0,,\ntwo: pot2,b,hold,,3,9\ntwo: pot4,b,hold,,3,9\n"
+    );
+    let record: serde_json::Value = serde_json::from_str(&sandbox.read("both/run.json")).unwrap();
+    assert_eq!(record["data"]["options"]["inputs"], serde_json::json!(["light"]));
+    assert_eq!(record["asked"]["edges"][0]["source"], "b");
+    assert_eq!(record["asked"]["settings"]["noise_scale"], 0.05);
+    let edges = sandbox.read("both/edges.csv");
+    for line in edges.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        if cells[1] == "light" || cells[..2] == ["b", "a"] {
+            assert!(cells[2].parse::<f64>().unwrap() < 1e-12, "{line}");
+        }
+    }
+    assert!(!sandbox.read("both/differences.csv").contains(",light,one,"));
+    // What the runs were told differently cannot be carried.
+    fit("two.csv --out plain");
+    fit("two.csv --inputs light --out knows-less");
+    fit("two.csv --inputs light --forbid b->a --noise-scale 0.1 --out noisier");
+    for (other, expected) in [
+        ("plain", "was told of the edge b -> a (0), and the other run was not"),
+        ("knows-less", "was told of the edge b -> a (0), and the other run was not"),
+        ("noisier", "the runs have different settings `noise_scale` (0.05 and 0.1)"),
+    ] {
+        let refused = sandbox.run(&format!("contrast one {other} --out other"));
+        assert!(refused.starts_with("exit 2") && refused.contains(expected), "{refused}");
+    }
+    let refused = sandbox.run("contrast knows-less plain --out other");
+    assert!(
+        refused.contains("`light` is an input of `knows-less` and not of the other run"),
+        "{refused}"
+    );
+    std::fs::remove_file(sandbox.path("two.csv")).unwrap();
+    let refused = sandbox.run("contrast one two --out other");
+    assert!(refused.starts_with("exit 2") && !refused.contains("--data"), "{refused}");
+}
+
+#[test]
+fn edges_that_must_be_and_may_not_are_refused() {
+    let sandbox = sandbox();
+    let refused = |flags: &str| sandbox.run(&format!("fit pots.csv {flags} {QUICK} --out other"));
+    assert_snapshot!(refused("--targets b --require light->a"), @r"
+    exit 2
+    --- stderr
+    error: the edge `light -> a` must or may be, and `a` is not among the `--targets`: say one of them
+    ");
+    assert_snapshot!(refused("--sources a --prior light->b=0.7"), @r"
+    exit 2
+    --- stderr
+    error: the edge `light -> b` must or may be, and `light` is not among the `--sources`: say one of them
+    ");
+    sandbox.write("odd.csv", "variable,kind,form\na,knockout,3\n");
+    assert_snapshot!(refused("--interventions odd.csv"), @r"
+    exit 2
+    --- stderr
+    error: a table of interventions has no column `form`; did you mean `from`?
+      in `odd.csv`
+
+    hint: its columns are `series,variable,kind,value,from,to`; what it says besides can stand in a column `note`
+    ");
 }

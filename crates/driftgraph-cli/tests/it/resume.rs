@@ -123,6 +123,75 @@ fn a_fit_that_is_killed_a_hundred_times_ends_with_the_same_bytes() {
 }
 
 #[test]
+fn fits_of_experiments_regimes_and_moving_effects_survive_kills() {
+    const KILLS: usize = 8;
+    let sandbox = small_system();
+    let header = sandbox.read("data.csv").lines().next().unwrap().to_owned();
+    let names: Vec<&str> = header.split(',').skip(2).collect();
+    let table = format!("variable,kind,from,to\n{},knockout,,1\n{},shift,1,\n", names[0], names[1]);
+    sandbox.write("done.csv", table);
+    let handled = format!("--inputs {} --interventions done.csv", names[3]);
+    let mut chance = RandomStream::new(8, Purpose::System, 0);
+    for (idx, flags) in [
+        format!("--select none --ensemble 1 --steps 150 {handled}"),
+        format!("--regimes 2 --steps 40 {handled}"),
+        "--regimes auto --steps 40".to_owned(),
+        "--drifting --steps 40".to_owned(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let settings = format!("{flags} --checkpoint-every 5ms");
+        let whole = format!("whole{idx}");
+        sandbox.stdout(&format!("fit data.csv --out {whole} {settings} --threads 2"));
+        let (mut n_kills, mut n_tries) = (0, 0);
+        let name = format!("parts{idx}");
+        while !sandbox.path(&name).join("run.json").exists() {
+            let line = if sandbox.path(&name).join("job.json").exists() {
+                format!("fit --resume {name} --threads 1")
+            } else {
+                format!("fit data.csv --out {name} {settings} --threads 1")
+            };
+            let patience = 200_000.0 * chance.uniform() + 20_000.0 * f64::from(n_tries);
+            n_tries += 1;
+            let patience = if n_kills < KILLS { patience } else { 600_000_000.0 };
+            n_kills += usize::from(ends_or_is_killed(&sandbox, &line, patience));
+        }
+        let files = |run: &str| -> Vec<(String, Vec<u8>)> {
+            let all = fs::read_dir(sandbox.path(run)).unwrap().map(|entry| entry.unwrap());
+            let kept = |name: &str| {
+                [".csv", ".svg", ".safetensors"].iter().any(|ending| name.ends_with(ending))
+            };
+            let named = all.map(|entry| entry.file_name().into_string().unwrap());
+            let mut named: Vec<String> = named.filter(|name| kept(name)).collect();
+            named.sort();
+            named
+                .into_iter()
+                .map(|n| (n.clone(), fs::read(sandbox.path(run).join(n)).unwrap()))
+                .collect()
+        };
+        let (expected, found) = (files(&whole), files(&name));
+        assert!(expected.len() >= 3, "{flags}");
+        assert!(expected == found, "{flags}: after {n_kills} kills");
+    }
+}
+
+/// Lets a fit end, or kills it after so many microseconds.
+fn ends_or_is_killed(sandbox: &Sandbox, line: &str, patience: f64) -> bool {
+    let mut child = quiet(sandbox, line);
+    let end = std::time::Instant::now() + Duration::from_micros(patience as u64);
+    while std::time::Instant::now() < end {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    true
+}
+
+#[test]
 fn an_interrupt_while_settings_are_chosen_loses_nothing() {
     let sandbox = small_system();
     sandbox.stdout("fit data.csv --out whole --steps 300");

@@ -200,6 +200,8 @@ pub struct SeriesSet {
     input_hold: InputHold,
     /// By how much variables are pushed is learned once for each of these.
     amounts: Vec<Amount>,
+    /// A variable whose values are numbers of words, from 1.
+    words: Option<(usize, Arc<[String]>)>,
 }
 
 impl SeriesSet {
@@ -214,7 +216,8 @@ impl SeriesSet {
             });
         }
         let (inputs, amounts) = (Vec::new(), Vec::new());
-        Ok(Self { variables, series, inputs, input_hold: InputHold::default(), amounts })
+        let input_hold = InputHold::default();
+        Ok(Self { variables, series, inputs, input_hold, amounts, words: None })
     }
 
     /// Whether there are variables and series, each with a name of its own.
@@ -274,6 +277,19 @@ impl SeriesSet {
             .filter(|value| !value.is_nan())
     }
 
+    /// The same set, in which the values 1, 2, ... of a variable stand for words.
+    #[must_use]
+    pub fn with_words(self, variable_idx: usize, words: Vec<String>) -> Self {
+        Self { words: Some((variable_idx, words.into())), ..self }
+    }
+
+    /// The word that a value of a variable stands for; `None` where it is a number like others.
+    pub fn word(&self, variable_idx: usize, value: f64) -> Option<&str> {
+        let (_, words) = self.words.as_ref().filter(|(own, _)| *own == variable_idx)?;
+        let place = words.iter().enumerate().position(|(idx, _)| (idx + 1) as f64 == value)?;
+        Some(&words[place])
+    }
+
     /// Variables that were set from outside at all times, increasing: they drive, and are not driven.
     pub fn inputs(&self) -> &[usize] {
         &self.inputs
@@ -318,7 +334,7 @@ impl SeriesSet {
         input_hold: InputHold,
         amounts: Vec<Amount>,
     ) -> Self {
-        Self { variables: self.variables.clone(), series, inputs, input_hold, amounts }
+        Self { series, inputs, input_hold, amounts, ..self.clone() }
     }
 
     /// The same series with some of the variables, in this order.
@@ -335,7 +351,10 @@ impl SeriesSet {
         let series = self.series.iter().map(|one| one.with_columns(kept, &numbers)).collect();
         let mut inputs: Vec<usize> = self.inputs.iter().filter_map(|&idx| place(idx)).collect();
         inputs.sort_unstable();
-        Ok(Self { inputs, input_hold: self.input_hold, amounts, ..Self::new(variables, series)? })
+        let words = self.words.clone();
+        let words = words.and_then(|(idx, words)| Some((place(idx)?, words)));
+        let input_hold = self.input_hold;
+        Ok(Self { inputs, input_hold, amounts, words, ..Self::new(variables, series)? })
     }
 
     /// The same series without so many rows at the beginning of each.
@@ -355,8 +374,14 @@ impl SeriesSet {
     /// The same variables with other series.
     pub fn with_series(&self, series: Vec<ObservedSeries>) -> Result<Self, CoreError> {
         let (inputs, amounts) = (self.inputs.clone(), self.amounts.clone());
-        let input_hold = self.input_hold;
-        Ok(Self { inputs, input_hold, amounts, ..Self::new(self.variables.clone(), series)? })
+        let (input_hold, words) = (self.input_hold, self.words.clone());
+        Ok(Self {
+            inputs,
+            input_hold,
+            amounts,
+            words,
+            ..Self::new(self.variables.clone(), series)?
+        })
     }
 
     /// The same names and times with every series' values replaced by `change`.

@@ -218,6 +218,16 @@ impl LinearTask {
         &self.grid
     }
 
+    /// What innovations still contain, in the user's order of variables.
+    fn user_adequacy(&self, adequacy: &Adequacy) -> Adequacy {
+        let own = adequacy.reordered(&self.grid.own_numbers());
+        let mut all = Adequacy { n_rows: own.n_rows, ..Adequacy::unknown(self.n_user) };
+        for (idx, &user) in self.kept.iter().enumerate() {
+            (all.shares[user], all.clustering[user]) = (own.shares[idx], own.clustering[idx]);
+        }
+        all
+    }
+
     /// A matrix `[source, target]` over all variables, from one over those of the grid.
     fn to_user(&self, matrix: &[f64], absent: f64) -> Vec<f64> {
         let mut out = vec![absent; self.n_user * self.n_user];
@@ -500,11 +510,6 @@ impl LinearFit<'_> {
 
     /// The adequacy, variables in the user's order; nothing is said of those that were not fitted.
     pub fn user_adequacy(&self) -> Adequacy {
-        let own = self.adequacy.reordered(&self.task.grid.own_numbers());
-        let mut all = Adequacy { n_rows: own.n_rows, ..Adequacy::unknown(self.task.n_user) };
-        for (idx, &user) in self.task.kept.iter().enumerate() {
-            (all.shares[user], all.clustering[user]) = (own.shares[idx], own.clustering[idx]);
-        }
-        all
+        self.task.user_adequacy(&self.adequacy)
     }
 }

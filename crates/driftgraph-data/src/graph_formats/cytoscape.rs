@@ -15,6 +15,9 @@ const INTERACTIONS: [Interaction; 4] = [
     Interaction { name: "moves-with", colour: "#4C566A", head: "NONE" },
 ];
 
+/// The `role` of a variable that was set from outside.
+const INPUT: &str = "input";
+
 /// One kind of edge and its look.
 struct Interaction {
     name: &'static str,
@@ -34,11 +37,14 @@ fn interaction(edge: &LearnedEdge) -> &'static str {
 }
 
 /// Nodes and edges, each edge with an `interaction` that the style knows.
-pub(super) fn graph(names: &[String], edges: &[LearnedEdge]) -> Value {
-    let nodes = names
-        .iter()
-        .enumerate()
-        .map(|(idx, name)| json!({"data": {"id": format!("n{idx}"), "name": name, "label": name}}));
+pub(super) fn graph(names: &[String], edges: &[LearnedEdge], inputs: &[usize]) -> Value {
+    let nodes = names.iter().enumerate().map(|(idx, name)| {
+        let mut data = json!({"id": format!("n{idx}"), "name": name, "label": name});
+        if inputs.contains(&idx) {
+            data["role"] = INPUT.into();
+        }
+        json!({"data": data})
+    });
     let links = edges.iter().zip(weights(edges)).enumerate().map(|(idx, (edge, weight))| {
         let mut data = attributes_json(edge);
         data.insert("id".into(), format!("e{idx}").into());
@@ -67,7 +73,6 @@ pub(super) fn style() -> String {
     out.push_str("    </network>\n    <node>\n");
     out.push_str("      <dependency name=\"nodeSizeLocked\" value=\"false\"/>\n");
     for (name, value) in [
-        ("NODE_SHAPE", "ROUND_RECTANGLE"),
         ("NODE_FILL_COLOR", "#ECEFF4"),
         ("NODE_BORDER_PAINT", "#4C566A"),
         ("NODE_BORDER_WIDTH", "1.0"),
@@ -77,6 +82,14 @@ pub(super) fn style() -> String {
     ] {
         plain(&mut out, name, value);
     }
+    // As in reports, inputs have corners instead of round ends.
+    mapped(&mut out, "NODE_SHAPE", "ROUND_RECTANGLE", |out| {
+        let _ = writeln!(
+            out,
+            "        <discreteMapping attributeName=\"role\" attributeType=\"string\">\n          \
+             <discreteMappingEntry attributeValue=\"{INPUT}\" value=\"RECTANGLE\"/>\n        </discreteMapping>"
+        );
+    });
     mapped(&mut out, "NODE_LABEL", "", |out| {
         out.push_str(
             "        <passthroughMapping attributeName=\"name\" attributeType=\"string\"/>\n",
@@ -158,7 +171,7 @@ mod tests {
                 "colours of line, edge and head, and shape of the head of `{name}`"
             );
         }
-        let graph = graph(&["a".to_owned()], &edges[..1]);
+        let graph = graph(&["a".to_owned()], &edges[..1], &[]);
         assert_eq!(graph["elements"]["edges"][0]["data"]["interaction"], "activates");
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use driftgraph_core::SeriesSet;
 
 use crate::fingerprint::fingerprint;
+use crate::intervention_columns::COLUMNS;
 use crate::load::{Loaded, load};
 use crate::roles::ReadOptions;
 use crate::run_error::RunError;
@@ -41,13 +42,17 @@ impl DataDescription {
         let data = &loaded.data;
         let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or_else(|_| file.clone());
         let files: Vec<PathBuf> = loaded.files.iter().map(absolute).collect();
+        // The word that stands for columns of the data is no file.
+        let table = |table: &PathBuf| {
+            if table.as_os_str() == COLUMNS { table.clone() } else { absolute(table) }
+        };
         let names = data.series().iter().map(|series| series.name().to_owned()).collect();
         let series_names = Some(names)
             .filter(|names| named_after_files(loaded) && *names != source::names_of_files(&files));
         Self {
             files,
             options: ReadOptions {
-                interventions: options.interventions.as_ref().map(absolute),
+                interventions: options.interventions.as_ref().map(table),
                 ..options.clone()
             },
             fingerprint: fingerprint(data),

@@ -55,7 +55,12 @@ fn lead(regimes: &RegimesView) -> String {
     let expected: Vec<String> = (regimes.names.iter().zip(&regimes.expected_edges))
         .map(|(name, edges)| format!("{name} {edges:.1}"))
         .collect();
-    let several = count(regimes.names.len(), "regime", "regimes");
+    let n = regimes.names.len();
+    let several = if regimes.are_conditions {
+        count(n, "condition", "conditions")
+    } else {
+        count(n, "regime", "regimes")
+    };
     let what = if regimes.are_hidden {
         format!("The series switch between {several}, found in the data.")
     } else {

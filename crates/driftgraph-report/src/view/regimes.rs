@@ -10,6 +10,8 @@ pub struct RegimesView {
     pub names: Vec<String>,
     /// Whether they were found in the data; else they were known.
     pub are_hidden: bool,
+    /// Whether they are conditions of whole series.
+    pub are_conditions: bool,
     /// Edges between different variables that are expected in each.
     pub expected_edges: Vec<f64>,
     /// Which holds when; empty where whole series belong to one.

@@ -26,6 +26,8 @@ const OTHER_WEIGHT: f64 = 0.03;
 const MIN_CLUSTERS: usize = 10;
 /// Most products of states that are tried; more are thinned at random.
 const MOST_PRODUCTS: usize = 6_000;
+/// Targets that are asked where few variables may drive many.
+const MOST_TARGETS: usize = 40;
 /// Most other variables whose innovations are tried.
 const MOST_OTHERS: usize = 100;
 
@@ -57,12 +59,37 @@ impl Adequacy {
     /// Asks the innovations of a process that was fitted by coordinate ascent.
     pub fn new(grid: &LinearGrid, state: &AscentState, paths: &SmoothedPaths) -> Self {
         let clustering = clustering(grid, state, paths);
-        // Where few may drive many there are far more columns that might explain something than rows.
         if !grid.rows().is_all() {
-            return Self { clustering, ..Self::unknown(grid.n_variables()) };
+            return Self { clustering, ..Self::of_few_sources(grid, state, paths) };
         }
         let rows = InnovationRows::of_linear(grid, &state.dynamics, &paths.means);
         Self { clustering, ..Self::of_rows(&rows) }
+    }
+
+    /// The same where few may drive many: asks the sources and some of the targets, who speak for the others.
+    fn of_few_sources(grid: &LinearGrid, state: &AscentState, paths: &SmoothedPaths) -> Self {
+        let d = grid.n_variables();
+        let is_target = |idx: &usize| grid.rows().n_common(*idx) > 0;
+        let targets: Vec<usize> = (0..d).filter(is_target).collect();
+        let every = targets.len().div_ceil(MOST_TARGETS).max(1);
+        let asked: Vec<usize> = targets.into_iter().step_by(every).collect();
+        let mut chosen = [grid.rows().common(), &asked].concat();
+        chosen.sort_unstable();
+        chosen.dedup();
+        // With hardly more rows than columns anything would explain everything.
+        if chosen.len() < 2 || grid.layout().n_steps() < 2 * (chosen.len() + 1) {
+            return Self::unknown(d);
+        }
+        let rows = InnovationRows::of_some(grid, &state.dynamics, &paths.means, &chosen);
+        let found = Self::of_rows(&rows);
+        if found.n_rows == 0.0 {
+            return Self::unknown(d);
+        }
+        let own = |idx: usize| chosen.binary_search(&idx).ok().map(|place| found.shares[place]);
+        let spoken: Vec<Shares> = asked.iter().filter_map(|&idx| own(idx)).collect();
+        let usual = Self { shares: spoken, ..Self::unknown(0) }.mean_shares();
+        let shares = (0..d).map(|idx| own(idx).unwrap_or(usual)).collect();
+        Self { shares, clustering: vec![1.0; d], n_rows: found.n_rows }
     }
 
     /// Asks innovations that are known, with the states before them.

@@ -66,7 +66,7 @@ impl LinearGrid {
     }
 
     /// Whether a variable is an input, which nothing drives.
-    pub(super) fn is_input(&self, variable: usize) -> bool {
+    pub fn is_input(&self, variable: usize) -> bool {
         self.is_input[variable]
     }
 

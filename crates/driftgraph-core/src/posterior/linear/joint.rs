@@ -21,7 +21,7 @@ use crate::posterior::bridge::layout::BridgeLayout;
 const STEADY: f64 = 1e-9;
 
 /// Variance of a value that was set, in place of none.
-const SET_VARIANCE: f64 = 1e-10;
+pub(super) const SET_VARIANCE: f64 = 1e-10;
 /// Variance of a state that begins anew, where what led to it is left out.
 pub(super) const ANEW_VARIANCE: f64 = 4.0;
 

@@ -145,6 +145,11 @@ impl StepSums {
         Products::Parts { common: &self.products, n, first, own: &self.with_own[row] }
     }
 
+    /// The products of a target's own steps, where some of all steps say nothing of its causes.
+    pub(super) fn own_products(&self, target: usize) -> Option<&[f64]> {
+        self.own_products[target].as_deref()
+    }
+
     /// Σ h u² of one entry of a target's row.
     pub(super) fn square(&self, entry: usize, target: usize) -> f64 {
         self.products_of(target).square(entry - self.rows.row(target).start)

@@ -24,7 +24,8 @@ use crate::train::bridge::{BridgeError, CheckedBridgeSettings};
 use crate::train::progress::{Checkpoint, Part, Progress, Step, Training, find};
 use crate::{EdgeScores, SeriesSet, Standardizer};
 
-pub use choice::{Choice, Trial};
+pub use crate::posterior::linear::regimes::one_process::SingleKind;
+pub use choice::{Choice, OverSingle, Trial};
 pub use result::{
     EdgeContrast, EdgeInRegime, RegimeEdge, RegimeFit, RegimeProcess, SeriesRegimes, Switch,
 };
@@ -125,6 +126,10 @@ pub enum RegimeOutcome {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Run {
     choice: Option<Choice>,
+    /// Hidden regimes against one process for all time.
+    over_single: Option<OverSingle>,
+    /// What the innovations still contain.
+    adequacy: Adequacy,
     /// Share of the evidence that counts, by target.
     tempering: Vec<f64>,
     /// How far the law of the settings is believed.
@@ -210,7 +215,7 @@ impl<Key: serde::Serialize + Sync> Fit<'_, Key> {
 
     fn start(&self, known: &KnownPaths<'_>, data: &SeriesSet) -> Result<Start, RegimeError> {
         let (task, all) = (self.task, vec![true; self.steps.len()]);
-        let mut choice = None;
+        let (mut choice, mut over_single) = (None, None);
         let (dynamics, labels, switching) = match self.request {
             RegimeRequest::Known { labels, n } => {
                 let labels = self.known_labels(data, labels);
@@ -225,15 +230,14 @@ impl<Key: serde::Serialize + Sync> Fit<'_, Key> {
                 (dynamics, labels, Switching { stay: 1.0, first: vec![1.0 / *n as f64; *n] })
             }
             hidden => {
-                let n = match hidden {
-                    RegimeRequest::Number(n) => *n,
-                    _ => {
-                        choice
-                            .insert(
-                                choice::choose(known, task.seed).ok_or_else(|| self.no_start())?,
-                            )
-                            .chosen
-                    }
+                let n = if let RegimeRequest::Number(n) = hidden {
+                    over_single = choice::against_single(known, *n, task.seed);
+                    *n
+                } else {
+                    let found = choice::choose(known, task.seed).ok_or_else(|| self.no_start())?;
+                    let chosen = found.trials.iter().rfind(|trial| trial.is_clear);
+                    over_single = chosen.and_then(|trial| trial.over_single);
+                    choice.insert(found).chosen
                 };
                 if n == 1 {
                     return Ok(Start::One(choice));
@@ -253,7 +257,9 @@ impl<Key: serde::Serialize + Sync> Fit<'_, Key> {
             RegimeState::new(dynamics.clone(), labels.clone(), switching.clone(), pools)
         });
         let (tempering, evidence_share) = (adequacy.tempering(), evidence_share(&adequacy));
-        Ok(Start::Several(Run { choice, tempering, evidence_share, chains: chains.to_vec() }))
+        let chains = chains.to_vec();
+        let run = Run { choice, over_single, adequacy, tempering, evidence_share, chains };
+        Ok(Start::Several(run))
     }
 
     /// Why there is nothing to begin with.

@@ -156,6 +156,46 @@ impl InnovationRows {
         rows
     }
 
+    /// Errors of the smoothed means of some variables, where few may drive many; only these are looked at.
+    pub(super) fn of_some(
+        grid: &LinearGrid,
+        dynamics: &LinearDynamics,
+        means: &[f64],
+        chosen: &[usize],
+    ) -> Self {
+        let (d, layout) = (grid.n_variables(), grid.layout());
+        let mut rows = Self::new(chosen.len(), layout.series().len());
+        let state = |point: usize| -> Vec<f64> {
+            chosen.iter().map(|&idx| means[point * d + idx]).collect()
+        };
+        let error = |point: usize| -> Vec<f64> {
+            let expected = drifted(grid, dynamics, means, point);
+            let error = |&idx: &usize| {
+                let is_known = !layout.is_left_out(point + 1, idx);
+                if is_known { means[(point + 1) * d + idx] - expected[idx] } else { 0.0 }
+            };
+            chosen.iter().map(error).collect()
+        };
+        for series in layout.series().iter().filter(|series| series.n_steps() > 1) {
+            let mut earlier = error(series.first_point);
+            for step in 1..series.n_steps() {
+                let point = series.first_point + step;
+                let own = error(point);
+                rows.add(
+                    step,
+                    Neighbours {
+                        state: &state(point),
+                        error: &own,
+                        earlier_state: &state(point - 1),
+                        earlier_error: &earlier,
+                    },
+                );
+                earlier = own;
+            }
+        }
+        rows
+    }
+
     pub(super) fn n_variables(&self) -> usize {
         self.n_variables
     }

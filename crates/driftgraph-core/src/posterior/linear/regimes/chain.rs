@@ -299,7 +299,7 @@ impl RegimeState {
         debug_assert!(source < d, "offsets are no entries");
         (self.dynamics.iter().zip(sums).zip(residuals))
             .map(|((dynamics, sums), residuals)| {
-                let square = sums.products[source * (m + 1)];
+                let square = sums.square(idx, target);
                 let weight = weight / dynamics.variances[target];
                 let product = residuals[idx] + square * dynamics.effects[idx];
                 Pull { precision: square * weight, product: product * weight }
@@ -335,7 +335,8 @@ impl RegimeState {
     ) {
         let dynamics = &mut self.dynamics[regime];
         let m = dynamics.n_variables() + 1;
-        let (idx, square) = (target * m + m - 1, sums.products[m * m - 1]);
+        let idx = target * m + m - 1;
+        let square = sums.square(idx, target);
         let variance = dynamics.variances[target];
         let product = residuals[idx] + square * dynamics.effects[idx];
         let precision = square / variance + OFFSET_PRECISION;

@@ -7,6 +7,7 @@ use crate::numeric::kernels::View;
 use crate::numeric::linalg::{cholesky, identity, solve_lower, solve_upper, times};
 use crate::posterior::linear::dynamics::LinearDynamics;
 use crate::posterior::linear::grid::LinearGrid;
+use crate::posterior::linear::joint::{ANEW_VARIANCE, SET_VARIANCE};
 use crate::random::RandomStream;
 
 /// What is added to the diagonal of a covariance before it is drawn from, relative to its largest entry.
@@ -95,7 +96,12 @@ impl Switched<'_> {
         let step = |step: usize| {
             let at = series.first + step;
             let dynamics = &self.dynamics[usize::from(self.labels[at])];
-            Transition::new(dynamics, grid.scales(), steps.lengths[at])
+            let mut transition = Transition::new(dynamics, grid.scales(), steps.lengths[at]);
+            let point = series.first_point + step + 1;
+            for idx in (0..grid.n_variables()).filter(|&idx| steps.is_silent(at, idx)) {
+                transition.begin_anew(idx, grid.layout().set_value(point, idx));
+            }
+            transition
         };
         (0..series.n).map(step).collect()
     }
@@ -111,6 +117,10 @@ impl Switched<'_> {
         let mut covariance = vec![0.0; d * d];
         for (idx, variance) in first.initial_variances.iter().enumerate() {
             covariance[idx * (d + 1)] = *variance;
+            if let Some(value) = grid.layout().set_value(series.first_point, idx) {
+                mean[idx] = value;
+                covariance[idx * (d + 1)] = SET_VARIANCE;
+            }
         }
         let mut seen: Vec<Seen> = Vec::with_capacity(series.n + 1);
         for point in 0..=series.n {
@@ -152,6 +162,14 @@ impl Transition {
         let offset = |target: usize| h * scales[target] * dynamics.effects[target * (d + 1) + d];
         let noise = |target: usize| h * scales[target].powi(2) * dynamics.variances[target];
         Self { matrix, offsets: (0..d).map(offset).collect(), noise: (0..d).map(noise).collect() }
+    }
+
+    /// Nothing leads to a variable of whose causes the step says nothing; its value is known where it was set.
+    fn begin_anew(&mut self, target: usize, value: Option<f64>) {
+        let d = self.offsets.len();
+        self.matrix[target * d..(target + 1) * d].fill(0.0);
+        self.offsets[target] = value.unwrap_or(0.0);
+        self.noise[target] = if value.is_some() { SET_VARIANCE } else { ANEW_VARIANCE };
     }
 
     /// Mean and covariance after the step.

@@ -23,8 +23,10 @@ const ROUNDS: usize = 40;
 const TOLERANCE: f64 = 1e-4;
 /// First guesses beside equal blocks of time.
 const GUESSES: u64 = 10;
+/// Penalties of an offset and of an effect.
+pub(super) const OFFSET_AND_RIDGE: [f64; 2] = [OFFSET_PRECISION, RIDGE];
 /// A variance is as if this many steps of variance 1 had been seen before: a regime of few steps is no spike.
-const PRIOR_STEPS: f64 = 2.0;
+pub(super) const PRIOR_STEPS: f64 = 2.0;
 
 /// Paths with the steps that are known of them.
 #[derive(Clone, Copy)]
@@ -227,18 +229,25 @@ struct RidgeFit {
 /// Effects of one regime from the sums of its steps, shrunk.
 fn ridge(sums: &StepSums) -> Option<RidgeFit> {
     let (d, m) = (sums.n_variables(), sums.n_variables() + 1);
-    let mut matrix = sums.products.clone();
-    for idx in 0..d {
-        matrix[idx * (m + 1)] += RIDGE;
-    }
-    matrix[m * m - 1] += OFFSET_PRECISION;
-    let factor = cholesky(&matrix, m)?;
+    let factor_of = |mut matrix: Vec<f64>| {
+        for idx in 0..d {
+            matrix[idx * (m + 1)] += RIDGE;
+        }
+        matrix[m * m - 1] += OFFSET_PRECISION;
+        cholesky(&matrix, m)
+    };
+    let shared = factor_of(sums.products.clone())?;
     let (mut effects, mut variances, mut cost) = (Vec::with_capacity(d * m), Vec::new(), 0.0);
     for target in 0..d {
+        let own = match sums.own_products(target) {
+            Some(products) => Some(factor_of(products.to_vec())?),
+            None => None,
+        };
+        let factor = own.as_ref().unwrap_or(&shared);
         let responses = &sums.responses[target * m..(target + 1) * m];
         let mut row = responses.to_vec();
-        solve_lower(&factor, m, &mut row, 1);
-        solve_upper(&factor, m, &mut row, 1);
+        solve_lower(factor, m, &mut row, 1);
+        solve_upper(factor, m, &mut row, 1);
         let explained: f64 = row.iter().zip(responses).map(|(effect, sum)| effect * sum).sum();
         let square = (sums.squares[target] - explained).max(0.0);
         let variance =

@@ -22,19 +22,44 @@ pub struct Steps {
     pub series: Vec<SeriesSteps>,
     /// Length of each step.
     pub lengths: Vec<f64>,
+    /// Whether a step says nothing of the causes of a variable, `[step, variable]`; empty where all say something.
+    silent: Vec<bool>,
+    /// Number of variables.
+    n_variables: usize,
 }
 
 impl Steps {
     /// The steps of a grid.
     pub fn new(grid: &LinearGrid) -> Self {
-        let mut all = Self { series: Vec::new(), lengths: Vec::new() };
-        for rows in grid.layout().series() {
+        let (layout, d) = (grid.layout(), grid.n_variables());
+        let (series, lengths, silent) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = Self { series, lengths, silent, n_variables: d };
+        let was_handled = layout.has_marks() || !layout.pushes().is_empty();
+        for rows in layout.series() {
             let (first, n) = (all.lengths.len(), rows.n_steps());
             all.series.push(SeriesSteps { first, first_point: rows.first_point, n });
-            let steps = (0..n).map(|step| grid.layout().step(rows.first_deviation_row + step));
+            let steps = (0..n).map(|step| layout.step(rows.first_deviation_row + step));
             all.lengths.extend(steps);
+            for point in (rows.first_point..rows.first_point + n).filter(|_| was_handled) {
+                // By how much a variable is pushed is not learned here: what moves it then is not known.
+                let pushes = layout.pushes_at(point);
+                let is_pushed = |idx: usize| pushes.iter().any(|push| push.variable == idx);
+                let is_silent = |idx| layout.is_left_out(point + 1, idx) || is_pushed(idx);
+                all.silent.extend((0..d).map(is_silent));
+            }
         }
         all
+    }
+
+    /// Whether a step says nothing of the causes of a variable: it was set, or pushed.
+    pub fn is_silent(&self, step: usize, variable: usize) -> bool {
+        !self.silent.is_empty() && self.silent[step * self.n_variables + variable]
+    }
+
+    /// The variables of whose causes a step says nothing, as flags; none where all steps say something.
+    fn silent_at(&self, step: usize) -> &[bool] {
+        let d = self.n_variables;
+        if self.silent.is_empty() { &[] } else { &self.silent[step * d..(step + 1) * d] }
     }
 
     /// Number of steps.
@@ -71,11 +96,14 @@ impl Steps {
                 for (regime, sums) in sums.iter_mut().enumerate() {
                     let weight = weights[(series.first + step) * k + regime];
                     if weight > 0.0 {
-                        add_step(sums, weight, h, &state, &added);
+                        let silent = self.silent_at(series.first + step);
+                        add_step(sums, weight, h, &state, &added, silent);
+                        keep_from(sums, grid, silent, weight * h, &state);
                     }
                 }
             }
         }
+        sums.iter_mut().for_each(StepSums::finish);
         sums
     }
 
@@ -95,14 +123,17 @@ impl Steps {
                 let at = series.first + step;
                 read(grid, paths, series.first_point + step, &mut state, &mut added);
                 for (regime, drift) in drifts.iter().enumerate() {
-                    out[at * k + regime] = drift.log_density(self.lengths[at], &state, &added);
+                    let silent = self.silent_at(at);
+                    out[at * k + regime] =
+                        drift.log_density(self.lengths[at], &state, &added, silent);
                 }
             }
         }
         out
     }
 
-    /// What each step added beyond its prediction, in increment scales per root of time, `[step, variable]`.
+    /// What each step added beyond its prediction, in increment scales per root of time, `[step, variable]`; 0 where it
+    /// says nothing.
     pub fn innovations(
         &self,
         grid: &LinearGrid,
@@ -120,7 +151,9 @@ impl Steps {
                 read(grid, paths, series.first_point + step, &mut state, &mut added);
                 let drift = &drifts[usize::from(labels[at])];
                 for (target, out) in out[at * d..(at + 1) * d].iter_mut().enumerate() {
-                    *out = (added[target] - h * drift.of(target, &state)) / h.sqrt();
+                    if !self.is_silent(at, target) {
+                        *out = (added[target] - h * drift.of(target, &state)) / h.sqrt();
+                    }
                 }
             }
         }
@@ -138,8 +171,15 @@ fn read(grid: &LinearGrid, paths: &[f64], point: usize, state: &mut [f64], added
     }
 }
 
-/// Adds one step to the sums of a regime.
-fn add_step(sums: &mut StepSums, weight: f64, h: f64, state: &[f64], added: &[f64]) {
+/// Adds one step to the sums of a regime, but to the products alone for targets of whose causes it says nothing.
+fn add_step(
+    sums: &mut StepSums,
+    weight: f64,
+    h: f64,
+    state: &[f64],
+    added: &[f64],
+    silent: &[bool],
+) {
     let m = state.len();
     for (row, value) in state.iter().enumerate() {
         let factor = weight * h * value;
@@ -147,12 +187,29 @@ fn add_step(sums: &mut StepSums, weight: f64, h: f64, state: &[f64], added: &[f6
         products.iter_mut().zip(state).for_each(|(sum, other)| *sum += factor * other);
     }
     for (target, increment) in added.iter().enumerate() {
+        if silent.get(target) == Some(&true) {
+            continue;
+        }
         let factor = weight * increment;
         let responses = &mut sums.responses[target * m..(target + 1) * m];
         responses.iter_mut().zip(state).for_each(|(sum, value)| *sum += factor * value);
         sums.squares[target] += factor * increment / h;
+        sums.n_steps[target] += weight;
     }
-    sums.n_steps.iter_mut().for_each(|n| *n += weight);
+}
+
+/// Takes the products of a step of this weight from the targets of whose causes it says nothing.
+fn keep_from(sums: &mut StepSums, grid: &LinearGrid, silent: &[bool], weight: f64, state: &[f64]) {
+    // Inputs have no causes at all, and so no use for products of their own.
+    let silent = silent.iter().enumerate().filter(|(idx, silent)| **silent && !grid.is_input(*idx));
+    for (target, _) in silent {
+        sums.keep_from(target, |own| {
+            for (own, value) in own.chunks_exact_mut(state.len()).zip(state) {
+                let scaled = weight * value;
+                own.iter_mut().zip(state).for_each(|(own, u)| *own -= scaled * u);
+            }
+        });
+    }
 }
 
 /// A drift with the effects that are not 0, target by target.
@@ -160,6 +217,7 @@ struct Drift {
     entries: Vec<Vec<(usize, f64)>>,
     /// 1 / g and log(2 pi g) / 2 by target.
     precisions: Vec<f64>,
+    halves: Vec<f64>,
     constant: f64,
 }
 
@@ -172,10 +230,12 @@ impl Drift {
             there.collect::<Vec<_>>()
         };
         let half = |g: &f64| 0.5 * ln(std::f64::consts::TAU * g);
+        let halves: Vec<f64> = dynamics.variances.iter().map(half).collect();
         Self {
             entries: dynamics.effects.chunks_exact(m).map(row).collect(),
             precisions: dynamics.variances.iter().map(|g| 1.0 / g).collect(),
-            constant: dynamics.variances.iter().map(half).sum(),
+            constant: halves.iter().sum(),
+            halves,
         }
     }
 
@@ -183,14 +243,20 @@ impl Drift {
         self.entries[target].iter().map(|(source, effect)| effect * state[*source]).sum()
     }
 
-    fn log_density(&self, h: f64, state: &[f64], added: &[f64]) -> f64 {
+    fn log_density(&self, h: f64, state: &[f64], added: &[f64], silent: &[bool]) -> f64 {
+        let says = |target: usize| silent.get(target) != Some(&true);
         let square: f64 = (added.iter().enumerate())
+            .filter(|(target, _)| says(*target))
             .map(|(target, added)| {
                 let error = added - h * self.of(target, state);
                 error * error * self.precisions[target]
             })
             .sum();
-        let d = added.len() as f64;
-        -0.5 * square / h - self.constant - 0.5 * d * crate::numeric::real::ln(h)
+        let (mut n, mut constant) = (added.len(), self.constant);
+        if !silent.is_empty() {
+            n = silent.iter().filter(|silent| !**silent).count();
+            constant = (0..added.len()).filter(|&idx| says(idx)).map(|idx| self.halves[idx]).sum();
+        }
+        -0.5 * square / h - constant - 0.5 * n as f64 * crate::numeric::real::ln(h)
     }
 }

@@ -1,10 +1,11 @@
 //! What chains over regimes say, in the user's units and order of variables, series and time.
 
-use super::{Choice, Fit, RegimeRequest, Run};
+use super::{Choice, Fit, OverSingle, RegimeRequest, Run};
 use crate::Standardizer;
 use crate::posterior::linear::regimes::chain::log_odds;
 use crate::posterior::linear::regimes::start::most_probable;
 use crate::posterior::linear::regimes::totals::{OnePair, OneRegime, RegimeTotals, pairs_of};
+use crate::train::bridge::Adequacy;
 use crate::train::linear::LinearTask;
 
 /// A change is dated between these probabilities of the new regime.
@@ -25,6 +26,10 @@ pub struct RegimeFit {
     pub switches: Vec<Switch>,
     /// How their number was chosen, where it was.
     pub choice: Option<Choice>,
+    /// Hidden regimes against one process for all time.
+    pub over_single: Option<OverSingle>,
+    /// What the innovations still contain, variables in the user's order.
+    pub adequacy: Adequacy,
     /// Mean time in a regime, where they are hidden.
     pub stay: Option<f64>,
     /// Offsets and noise of each regime.
@@ -185,6 +190,8 @@ pub(super) fn result<Key: serde::Serialize + Sync>(
         switches: series.iter().flat_map(|one| switches(one, k)).collect(),
         series,
         choice: run.choice.clone(),
+        over_single: run.over_single,
+        adequacy: fit.task.user_adequacy(&run.adequacy),
         stay: hidden
             .then(|| all.weighted.mean(|totals| totals.stay) * fit.task.grid.layout().time_unit()),
         processes: (0..k).map(|regime| all.process(regime)).collect(),
@@ -386,6 +393,11 @@ impl<'a> Reading<'a> {
         let time_unit = grid.layout().time_unit();
         for (position, &kept) in grid.variables().iter().enumerate() {
             let user = self.task.kept[kept];
+            // What moves an input is not for its process to say.
+            if grid.is_input(position) {
+                diffusions[user] = 0.0;
+                continue;
+            }
             let inflow: f64 = (0..n).map(|source| effect(source, user) * means[source]).sum();
             let offset = self.weighted.regime(own, |one| one.offsets[position]);
             offsets[user] = units[user] * offset - inflow;
