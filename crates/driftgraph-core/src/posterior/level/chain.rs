@@ -73,8 +73,6 @@ pub struct LevelTotals {
     pub lagged: OddsTotals,
     /// Of links within a row, either way: the same for both orders of a pair.
     pub links: OddsTotals,
-    /// Of effects within a row from a source to a target, `[source, target]`.
-    pub ways: OddsTotals,
     /// Effects as they were drawn, `[2 D, D]`: those within a row above those of the row before.
     pub effects: LevelMoments,
     /// Cells that were not observed, in the order of rows.
@@ -136,14 +134,6 @@ impl Sums {
     }
 }
 
-/// Log-odds with which links within a row were drawn, `[source, target]`.
-struct LinkOdds {
-    /// Of a link either way: the same for both orders of a pair.
-    either: Vec<f64>,
-    /// Of the effect of source on target.
-    ways: Vec<f64>,
-}
-
 impl OddsTotals {
     fn zeros(n: usize) -> Self {
         Self { log_odds: vec![0.0; n], probabilities: vec![0.0; n], absences: vec![0.0; n] }
@@ -174,7 +164,6 @@ impl<'a> LevelChain<'a> {
             n: 0.0,
             lagged: OddsTotals::zeros(d * d),
             links: OddsTotals::zeros(d * d),
-            ways: OddsTotals::zeros(d * d),
             effects: LevelMoments::zeros(2 * d * d),
             cells: LevelMoments::zeros(rows.values.iter().filter(|value| value.is_nan()).count()),
         };
@@ -226,9 +215,7 @@ impl<'a> LevelChain<'a> {
         if self.sweep >= self.rules.burn_in {
             self.totals.n += 1.0;
             lagged.iter().enumerate().for_each(|(idx, odds)| self.totals.lagged.add(idx, *odds));
-            let LinkOdds { either, ways } = links;
-            either.iter().enumerate().for_each(|(idx, odds)| self.totals.links.add(idx, *odds));
-            ways.iter().enumerate().for_each(|(idx, odds)| self.totals.ways.add(idx, *odds));
+            links.iter().enumerate().for_each(|(idx, odds)| self.totals.links.add(idx, *odds));
             self.count_moments();
         }
         self.sweep += 1;
@@ -417,17 +404,16 @@ impl<'a> LevelChain<'a> {
         odds
     }
 
-    /// Draws every pair's link; the log-odds with which it was drawn.
+    /// Draws every pair's link; the log-odds of a link either way, `[variable, variable]`.
     fn visit_links(
         &mut self,
         sums: &mut Sums,
         heat: f64,
         random: &mut RandomStream,
-    ) -> Option<LinkOdds> {
+    ) -> Option<Vec<f64>> {
         let d = self.rows.n_variables;
         let mut inverse = self.propagation()?;
-        let none = vec![f64::NEG_INFINITY; d * d];
-        let mut odds = LinkOdds { either: none.clone(), ways: none };
+        let mut odds = vec![f64::NEG_INFINITY; d * d];
         let pairs: Vec<[usize; 2]> = (0..d).flat_map(|i| (i + 1..d).map(move |j| [i, j])).collect();
         let prior = ln(0.5 * self.link_density / (1.0 - self.link_density));
         for number in shuffled(pairs.len(), random) {
@@ -455,11 +441,8 @@ impl<'a> LevelChain<'a> {
             };
             let ways: [(LinkLaw, f64); 2] = [way(i, j), way(j, i)];
             let either = log_sum(ways[0].1, ways[1].1);
-            odds.either[i * d + j] = either;
-            odds.either[j * d + i] = either;
-            // The other way is as much an alternative as no link at all.
-            odds.ways[i * d + j] = ways[0].1 - log_sum(0.0, ways[1].1);
-            odds.ways[j * d + i] = ways[1].1 - log_sum(0.0, ways[0].1);
+            odds[i * d + j] = either;
+            odds[j * d + i] = either;
             if random.uniform() >= either.sigmoid() {
                 continue;
             }
