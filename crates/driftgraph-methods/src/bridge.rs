@@ -358,7 +358,8 @@ impl BridgePlan {
             return Ok(Some(kept));
         }
         let found = select(task, &self.settings, progress)?;
-        if progress.is_interrupted() {
+        // Where the time is up, the plain model still gets its first step.
+        if progress.is_interrupted() && !progress.is_out_of_time() {
             return Err(MethodError::Stopped);
         }
         // Candidates that were stopped early cannot be compared; the plain one is the safe choice.

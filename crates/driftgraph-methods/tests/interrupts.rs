@@ -94,3 +94,28 @@ fn a_method_that_nobody_stops_asks_and_goes_on() {
     let learned = plan.learn(&data, &Silent).unwrap();
     assert_eq!(learned.training.converged, Some(true));
 }
+
+/// A clock that has run out before anything began.
+struct Late;
+
+impl Progress for Late {
+    fn step(&self, _: &Step<'_>) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        true
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn the_plain_model_is_taken_where_there_was_no_time_to_compare() {
+    let data = lorenz(4, 4, 20, 0.1);
+    let learned = FitPlan::named("bridge").unwrap().learn(&data, &Late).unwrap();
+    let remark = "the time was too short to compare models: the plain one was taken";
+    assert!(learned.remarks.iter().any(|said| said == remark), "{:?}", learned.remarks);
+}
