@@ -64,14 +64,11 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         printer::data(&json_text(&names, &edges, &loops, expected.as_ref())?)?;
     } else if args.out.is_none() {
-        match format {
-            Some(format) => {
-                printer::data(&graph_text_with_inputs(&names, &edges, &inputs, format))?
-            }
-            None => {
-                printer::data(&describe(&names, &edges))?;
-                tell_inputs(&names, &inputs);
-            }
+        if let Some(format) = format {
+            printer::data(&graph_text_with_inputs(&names, &edges, &inputs, format))?;
+        } else {
+            printer::data(&describe(&names, &edges))?;
+            tell_inputs(&names, &inputs);
         }
     }
     if let (Some(rate), Some(kept)) = (args.fdr, &expected) {

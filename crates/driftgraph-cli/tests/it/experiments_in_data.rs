@@ -303,7 +303,7 @@ fn conditions_keep_inputs_and_interventions() {
     let sandbox = sandbox();
     let with_condition = |line: &str, word: &str| {
         let pot: u32 = line[3..4].parse().unwrap();
-        let name = if pot % 2 == 0 { "fed" } else { "starved" };
+        let name = if pot.is_multiple_of(2) { "fed" } else { "starved" };
         format!("{line},{}", if word == "number" { (pot % 2).to_string() } else { name.to_owned() })
     };
     let pots = sandbox.read("pots.csv");
