@@ -18,8 +18,7 @@ static TARGET: LazyLock<&Target> = LazyLock::new(|| {
 });
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let run = TARGET.run;
-    if catch_unwind(|| run(bytes)).is_err() {
+    if catch_unwind(|| TARGET.run_one_way(bytes)).is_err() {
         std::process::abort();
     }
 });

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::bench::{keep_result, show_on_page};
 use crate::bench_bridge_large;
 use crate::bench_step::{cpu_model, date, least, number, python_with_torch, result, text_of};
-use crate::shell::{cargo, root, run as run_program, say};
+use crate::shell::{cargo, root, run as run_program, say, target_dir};
 
 /// Runs of each program, taken in turns; the fastest counts, since other work only slows.
 const N_ROUNDS: usize = 3;
@@ -100,9 +100,7 @@ pub(crate) fn run(large: bool) -> anyhow::Result<()> {
 }
 
 fn ours(arguments: &[&str]) -> Command {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let mut command = Command::new(target.join("release/examples/bridge_speed"));
+    let mut command = Command::new(target_dir().join("release/examples/bridge_speed"));
     command.args(arguments);
     command
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::bench_bridge::Findings;
 use crate::bench_step::{cpu_model, date, text_of};
-use crate::shell::{cargo, root, run as run_program, say};
+use crate::shell::{cargo, root, run as run_program, say, target_dir};
 
 /// A data set, how it is fitted, and what we promise of that.
 struct Fit {
@@ -151,9 +151,7 @@ fn steps_of(run: &Path) -> anyhow::Result<Vec<u64>> {
 }
 
 pub(crate) fn program() -> PathBuf {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("release/driftgraph")
+    target_dir().join("release/driftgraph")
 }
 
 #[cfg(test)]

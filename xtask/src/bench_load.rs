@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::bench::{keep_result, show_on_page};
 use crate::bench_step::{cpu_model, date, text_of};
-use crate::shell::{cargo, root, run as run_program, say, succeeds};
+use crate::shell::{cargo, root, run as run_program, say, succeeds, target_dir};
 
 /// Our time may be this many times that of pandas.
 const MOST_TIMES_PANDAS: f64 = 1.0;
@@ -107,9 +107,7 @@ impl Figures {
 }
 
 fn program() -> PathBuf {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("release/examples/load_speed")
+    target_dir().join("release/examples/load_speed")
 }
 
 /// A Python of our own with pandas, made on first use.

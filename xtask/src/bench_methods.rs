@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{keep_result, show_on_page};
 use crate::bench_step::{cpu_model, date, number, python_with_torch, result, text_of};
-use crate::shell::{cargo, root, run as run_program, say, succeeds};
+use crate::shell::{cargo, root, run as run_program, say, succeeds, target_dir};
 
 /// Most memory of a method on 100 variables and 1,000 rows.
 const MOST_MEGABYTES: f64 = 500.0;
@@ -109,8 +109,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         &mut cargo(&["build", "--release", "--bin", "driftgraph"]),
     )?;
     let python = python_with_references()?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let target = target_dir();
     say("timing methods and references in turns; minutes");
     let mut command = Command::new(python);
     command.arg(root().join("benches/methods.py")).arg(target.join("release/driftgraph"));

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::bench::{keep_result, show_on_page};
 use crate::bench_step::{cpu_model, date, result, text_of};
 use crate::python::release_environment;
-use crate::shell::{cargo, root, run as run_program, say};
+use crate::shell::{cargo, root, run as run_program, say, target_dir};
 
 /// How much longer than the binary a fit may take.
 const MOST_OVERHEAD: f64 = 0.05;
@@ -21,7 +21,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     say("fitting in turns");
     let mut command = Command::new(python);
     command.arg(root().join("benches/fit_overhead.py"));
-    let measured = result(command.arg(root().join("target/release/driftgraph")))?;
+    let measured = result(command.arg(target_dir().join("release/driftgraph")))?;
     let number = |name: &str| {
         measured[name].as_f64().with_context(|| format!("no number `{name}` in the answer"))
     };

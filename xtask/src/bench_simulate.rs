@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{keep_result, show_on_page};
 use crate::bench_step::{cpu_model, date, least, python_with_torch, result, text_of};
-use crate::shell::{cargo, root, run as run_program, say};
+use crate::shell::{cargo, root, run as run_program, say, target_dir};
 
 /// Runs of each program, taken in turns; the fastest counts, since other work only slows.
 const N_ROUNDS: usize = 3;
@@ -67,9 +67,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
 }
 
 fn our_result(folder: &Path, n_paths: usize, threads: &str) -> anyhow::Result<Value> {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), std::path::PathBuf::from);
-    let mut command = Command::new(target.join("release/examples/simulate_speed"));
+    let mut command = Command::new(target_dir().join("release/examples/simulate_speed"));
     command.args(["--paths", &n_paths.to_string(), "--steps", &N_STEPS.to_string()]);
     result(command.args(["--threads", threads, "--write"]).arg(folder))
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use crate::bench::{keep_result, show_on_page};
-use crate::shell::{cargo, root, run as run_program, say, succeeds};
+use crate::shell::{cargo, root, run as run_program, say, succeeds, target_dir};
 
 /// Runs of each program, taken in turns; the fastest counts, since other work only slows.
 const N_ROUNDS: usize = 3;
@@ -248,9 +248,7 @@ pub(crate) fn text_of(program: &str, arguments: &[&str]) -> anyhow::Result<Strin
 }
 
 fn program() -> PathBuf {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("release/examples/step_speed")
+    target_dir().join("release/examples/step_speed")
 }
 
 /// A Python of our own with PyTorch, made on first use.

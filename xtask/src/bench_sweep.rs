@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 
 use crate::bench::show_on_page;
-use crate::shell::{cargo, files_below, root, run as run_program, say};
+use crate::shell::{cargo, files_below, root, run as run_program, say, target_dir};
 
 /// Shards, and processes that make them.
 const N_SHARDS: usize = 200;
@@ -50,8 +50,7 @@ struct Figure {
 }
 
 fn release(name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    target.map_or_else(|| root().join("target"), PathBuf::from).join("release").join(name)
+    target_dir().join("release").join(name)
 }
 
 fn driftgraph(folder: &Path, line: &str) -> Command {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-use crate::shell::{cargo, root, run, say, succeeds};
+use crate::shell::{cargo, root, run, say, succeeds, target_dir};
 
 /// Where the browser usually is.
 const CHROMIUM: [&str; 2] = ["chromium", "chromium-browser"];
@@ -30,8 +30,7 @@ pub(crate) fn check() -> anyhow::Result<()> {
 }
 
 fn binary() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    target.map_or_else(|| root().join("target"), PathBuf::from).join("debug/driftgraph")
+    target_dir().join("debug/driftgraph")
 }
 
 /// The browser's program; Debian's package is installed where there is none.

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use crate::shell::{root, say};
 
 /// The pages with tables; other markers than those of results belong to other commands.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "docs/accuracy.md",
     "docs/accuracy-tables.md",
     "docs/experiments-in-the-data.md",
@@ -17,6 +17,7 @@ const PAGES: [&str; 7] = [
     "docs/other-methods.md",
     "docs/speed.md",
     "README.md",
+    "paper.md",
 ];
 /// The folder of results, one folder per experiment.
 const RESULTS: &str = "results";

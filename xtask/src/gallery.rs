@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::docs_tables::between_markers;
-use crate::shell::{cargo, root, run, say};
+use crate::shell::{cargo, root, run, say, target_dir};
 
 /// The pages.
 const PAGES: &str = "docs/gallery";
@@ -23,15 +23,23 @@ struct Case {
     name: &'static str,
     /// What `driftgraph check` advises for the data, and nothing else.
     options: &'static [&'static str],
+    /// Whether the page also shows what the program says where its advice is not followed.
+    also_bare: bool,
+}
+
+impl Case {
+    const fn new(name: &'static str, options: &'static [&'static str]) -> Self {
+        Self { name, options, also_bare: false }
+    }
 }
 
 const CASES: [Case; 6] = [
-    Case { name: "hare-lynx", options: &[] },
-    Case { name: "irma-on", options: &[] },
-    Case { name: "sos", options: &[] },
-    Case {
-        name: "chemostat",
-        options: &[
+    Case::new("hare-lynx", &[]),
+    Case::new("irma-on", &[]),
+    Case::new("sos", &[]),
+    Case::new(
+        "chemostat",
+        &[
             "--ignore",
             "egg-ratio",
             "--inputs",
@@ -39,9 +47,9 @@ const CASES: [Case; 6] = [
             "--log",
             "algae (10^6 cells/ml)",
         ],
-    },
-    Case { name: "macro", options: &["--detrend", "--ignore", "realcons,realdpi,realint"] },
-    Case { name: "climate-season", options: &["--season", "12"] },
+    ),
+    Case::new("macro", &["--detrend", "--ignore", "realcons,realdpi,realint"]),
+    Case { also_bare: true, ..Case::new("climate-season", &["--season", "12"]) },
 ];
 
 /// Fits every case and writes its picture, its page and the table of all.
@@ -53,7 +61,13 @@ pub(crate) fn make(data: &Path) -> anyhow::Result<()> {
     );
     for case in &CASES {
         let (figures, words) = fit(&binary, data, case)?;
-        put(&root().join(PAGES).join(case.name).with_extension("md"), case.name, &words)?;
+        let page = root().join(PAGES).join(case.name).with_extension("md");
+        put(&page, case.name, &words)?;
+        if case.also_bare {
+            let name = format!("{}-bare", case.name);
+            let learned = learn(&binary, data, case, &[], &name)?;
+            put(&page, &name, &self::words(&learned))?;
+        }
         let _ = writeln!(table, "| [{0}]({0}.md) | {figures} |", case.name);
     }
     put(&root().join(PAGES).join("README.md"), "gallery", &table)
@@ -65,18 +79,15 @@ fn binary() -> anyhow::Result<PathBuf> {
         return Ok(named.into());
     }
     run("building the program", &mut cargo(&["build", "--release", "-p", "driftgraph-cli"]))?;
-    Ok(root().join("target/release/driftgraph"))
+    Ok(target_dir().join("release/driftgraph"))
 }
 
 /// The cells of the table, and what the page shows between its markers.
 fn fit(binary: &Path, data: &Path, case: &Case) -> anyhow::Result<(String, String)> {
     let source = data.join(case.name);
     let (table, truth) = (source.join("data.csv"), source.join("truth.csv"));
-    ensure!(table.is_file(), "there is no `{}`", table.display());
-    let folder = root().join("target/gallery").join(case.name);
-    let mut learn = Command::new(binary);
-    learn.arg("fit").arg(&table).args(case.options).arg("--truth").arg(&truth);
-    let learned = output(learn.args(["--seed", "0", "--force", "--out"]).arg(&folder))?;
+    let learned = learn(binary, data, case, case.options, case.name)?;
+    let folder = run_folder(case.name);
     let picture = root().join(PAGES).join(case.name).with_extension("svg");
     fs::copy(folder.join("graph.svg"), &picture)
         .with_context(|| format!("cannot write {}", picture.display()))?;
@@ -88,6 +99,27 @@ fn fit(binary: &Path, data: &Path, case: &Case) -> anyhow::Result<(String, Strin
     say(&format!("gallery: {} is done", case.name));
     let cells = cells(&json(&checked)?, &json(&scored)?)?;
     Ok((cells, words(&learned)))
+}
+
+/// Where a fit is kept.
+fn run_folder(name: &str) -> PathBuf {
+    root().join("target/gallery").join(name)
+}
+
+/// Fits the data of a case with some options into the folder of a name.
+fn learn(
+    binary: &Path,
+    data: &Path,
+    case: &Case,
+    options: &[&str],
+    name: &str,
+) -> anyhow::Result<Output> {
+    let source = data.join(case.name);
+    let table = source.join("data.csv");
+    ensure!(table.is_file(), "there is no `{}`", table.display());
+    let mut learn = Command::new(binary);
+    learn.arg("fit").arg(&table).args(options).arg("--truth").arg(source.join("truth.csv"));
+    output(learn.args(["--seed", "0", "--force", "--out"]).arg(run_folder(name)))
 }
 
 fn output(command: &mut Command) -> anyhow::Result<Output> {

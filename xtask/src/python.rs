@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::shell::{cargo, root, run};
+use crate::shell::{cargo, root, run, target_dir};
 
 /// Where the package is installed for its checks.
 fn environment() -> PathBuf {
@@ -32,7 +32,7 @@ pub(crate) fn check_alone() -> anyhow::Result<()> {
 pub(crate) fn check() -> anyhow::Result<()> {
     install_requirements()?;
     run("installing the Python package", &mut install("dev --features testing"))?;
-    let binary = root().join("target/debug/driftgraph");
+    let binary = target_dir().join("debug/driftgraph");
     run("types of the Python package", &mut python(&["-m", "mypy"]))?;
     let stubs = ["-m", "mypy.stubtest", "driftgraph._native", "--concise"];
     run("type stubs against the module", &mut python(&stubs))?;

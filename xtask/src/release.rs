@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
+use crate::docs::links;
 use crate::python;
 use crate::shell::{cargo, root, run, say, succeeds};
 
@@ -20,6 +21,9 @@ const PLACES: [(&str, &str, &str); 6] = [
     ("packaging/conda/meta.yaml", "version = \"", "\""),
     ("fuzz/Cargo.toml", "\nversion = \"", "\""),
 ];
+
+/// What is shown where packages are found, without the files beside it.
+const PACKAGE_PAGES: [&str; 2] = ["packaging/crate.md", "packaging/wheel.md"];
 
 /// What a build from the source distribution cannot do without.
 const IN_SOURCES: [&str; 5] = [
@@ -53,6 +57,10 @@ pub(crate) fn check() -> anyhow::Result<()> {
         ensure!(found == version, "{file} says version {found}, Cargo.toml {version}");
     }
     say(&format!("versions: ok, {version} in {} places", PLACES.len() + 1));
+    for page in PACKAGE_PAGES {
+        let links = links(&read(page)?);
+        ensure!(links.is_empty(), "{page} is read without the files it links to: {links:?}");
+    }
     Ok(())
 }
 

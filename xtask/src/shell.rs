@@ -13,6 +13,13 @@ pub(crate) fn root() -> PathBuf {
     own.parent().expect("xtask lies in the workspace's root").to_owned()
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_dir() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR");
+    // A relative one counts from the root, in which cargo is started.
+    named.map_or_else(|| root().join("target"), |folder| root().join(folder))
+}
+
 /// Where tools that the commands install for themselves are kept.
 pub(crate) fn tools() -> PathBuf {
     root().join("target/tools")

@@ -5,6 +5,7 @@
 
 mod html_links;
 mod methods;
+mod notebooks;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use anyhow::{Context, ensure};
 
 use crate::docs::links;
 use crate::python;
-use crate::shell::{cargo, files_below, root, run, say, succeeds, tools};
+use crate::shell::{cargo, files_below, root, run, say, succeeds, target_dir, tools};
 
 /// The version that `book.toml` is written for.
 const MDBOOK: &str = "0.5.4";
@@ -51,7 +52,7 @@ pub(crate) fn document_rust() -> anyhow::Result<()> {
 pub(crate) fn build() -> anyhow::Result<()> {
     let site = root().join(SITE);
     book()?;
-    copy_folder(&root().join("target/doc"), &site.join("rust"))?;
+    copy_folder(&target_dir().join("doc"), &site.join("rust"))?;
     python::write_reference(&site.join("python-api"))?;
     tell(html_links::check(&site, &[])?);
     Ok(())
@@ -79,12 +80,20 @@ fn gather(source: &Path) -> anyhow::Result<()> {
     let methods = methods::write_pages(&source.join("docs/methods"))?;
     ensure!(chapters.contains(methods::PLACE), "docs/SUMMARY.md has no place for methods");
     let chapters = chapters.replace(methods::PLACE, methods.trim_end());
-    fs::write(source.join("SUMMARY.md"), moved_up(&chapters))?;
-    fs::write(source.join("index.md"), moved_up(&read("docs/README.md")?))?;
+    let in_the_root = |text: &str| notebooks::linked_to_pages(&moved_up(text));
+    fs::write(source.join("SUMMARY.md"), in_the_root(&chapters))?;
+    fs::write(source.join("index.md"), in_the_root(&read("docs/README.md")?))?;
     for (_, page) in links(&read("docs/SUMMARY.md")?) {
         let page = normal(&Path::new("docs").join(page));
+        if page.extension().is_some_and(|ending| ending == notebooks::ENDING) {
+            notebooks::write_page(&page, source)?;
+            copy(&page, source)?;
+            continue;
+        }
         if page != Path::new("docs/README.md") {
             copy(&page, source)?;
+            let text = notebooks::linked_to_pages(&fs::read_to_string(source.join(&page))?);
+            fs::write(source.join(&page), text)?;
         }
         copy_targets(&page, source)?;
     }

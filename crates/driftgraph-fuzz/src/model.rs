@@ -67,12 +67,12 @@ fn loaded() -> Loaded {
 }
 
 /// A model file beside a sound description.
-pub fn model(bytes: &[u8]) {
+pub fn model(bytes: &[u8], _: u64) {
     read(&VALID.description, bytes);
 }
 
 /// A description beside a sound model file.
-pub fn description(bytes: &[u8]) {
+pub fn description(bytes: &[u8], _: u64) {
     read(bytes, &VALID.model);
 }
 

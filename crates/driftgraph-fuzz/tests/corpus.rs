@@ -31,8 +31,8 @@ fn inputs(target: &Target) -> Vec<Vec<u8>> {
 
 /// Keeps the input of a panic where it can be found.
 fn check(target: &Target, bytes: &[u8], what: &str) {
-    let run = target.run;
-    if catch_unwind(|| run(bytes)).is_err() {
+    let run = || (0..target.ways).for_each(|way| (target.run)(bytes, way));
+    if catch_unwind(run).is_err() {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("findings");
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join(format!("{}-{what}", target.name));

@@ -69,6 +69,9 @@
   const known = report.truth && new Set(report.truth.map(key));
   // A link without a direction is known if either direction is.
   const back = (edge) => edge[TARGET] * variables.length + edge[SOURCE];
+  // A list without a single edge from a variable to itself says nothing of such edges.
+  const asksOfLoops = Boolean(report.truth?.some(([source, target]) => source === target));
+  const isUnasked = (edge) => edge[SOURCE] === edge[TARGET] && !asksOfLoops;
   const isKnown = (edge) => known.has(key(edge)) || (edge[KIND] === "n" && known.has(back(edge)));
   const sheetHeight = root.viewBox.baseVal.height, sheetWidth = root.viewBox.baseVal.width;
   const lines = root.querySelector(".edges");
@@ -84,8 +87,8 @@
     } else if (signed) text.push((edge[KIND] === "n" || edge[KIND] === "w" ? TOGETHER : MEANINGS)[edge[SIGN]]);
     if (edge[EFFECT] !== null) text.push(`effect ${short(edge[EFFECT])}, in deviations ${short(edge[STRENGTH])}`);
     if (edge[INTERVAL]) text.push(`90 %: ${edge[INTERVAL].map(short).join(" to ")}`);
-    if (edge[DISAGREEMENT] > 0) text.push(`seeds differ by ${short(edge[DISAGREEMENT])} in log-odds`);
-    if (known) text.push(isKnown(edge) ? "a known edge" : "not among the known edges");
+    if (edge[DISAGREEMENT] > 0) text.push(`${report.graph.n_fits > 1 ? "seeds" : "chains"} differ by ${short(edge[DISAGREEMENT])} in log-odds`);
+    if (known) text.push(isKnown(edge) ? "a known edge" : isUnasked(edge) ? "the known edges say nothing of it" : "not among the known edges");
     return text.join("\n");
   };
   const drawEdge = (edge, standing) => {
@@ -131,7 +134,7 @@
   };
   const draw = () => {
     const shown = selected();
-    lines.replaceChildren(...missed(shown).map((edge) => drawEdge(edge, "missed")), ...shown.toReversed().map((edge) => drawEdge(edge, known && !isKnown(edge) ? "false" : "")));
+    lines.replaceChildren(...missed(shown).map((edge) => drawEdge(edge, "missed")), ...shown.toReversed().map((edge) => drawEdge(edge, !known || isKnown(edge) ? "" : isUnasked(edge) ? "unasked" : "false")));
     field("threshold-shown").textContent = scoreText(Number(field("threshold").value));
     field("threshold").disabled = rate() > 0;
     const between = shown.filter(isCounted), doubts = between.reduce((sum, edge) => sum + 1 - edge[SHARE], 0);

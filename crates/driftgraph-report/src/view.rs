@@ -131,6 +131,13 @@ pub struct GraphView {
     /// Variables that were set from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<usize>,
+    /// Fits with different seeds whose mean this is.
+    #[serde(default = "one")]
+    pub n_fits: usize,
+}
+
+const fn one() -> usize {
+    1
 }
 
 /// A score that is not a probability: edges carry it as a share of the full scale.
@@ -158,7 +165,7 @@ pub struct EdgeView {
     pub effect: Option<f64>,
     /// The same in deviations.
     pub strength: Option<f64>,
-    /// Deviation of the log-odds over fits with different seeds.
+    /// Deviation of the log-odds over fits with different seeds, or over the chains of a single fit.
     pub disagreement: f64,
     /// Probability of an influence within a step, where the model has such effects.
     pub instantaneous: Option<f64>,

@@ -122,6 +122,25 @@ fn the_truth_outlines_its_cells_and_sorts_the_arrows() {
 }
 
 #[test]
+fn known_edges_without_a_self_edge_say_nothing_of_self_edges() {
+    let names = short_names(2);
+    let truth = [false, true, false, false];
+    let scores = [0.9, 0.8, 0.7, 0.1];
+    let edges =
+        LearnedEdges { truth: Some(&truth), ..LearnedEdges::probabilities(&names, &scores) };
+    let [_, graph] = both(&edges);
+    let unasked = "x1 → x1: 0.90, of which the known edges say nothing".to_owned();
+    assert_eq!(tooltips(&graph, "unasked"), [unasked].into());
+    assert_eq!(tooltips(&graph, "false"), ["x2 → x1: 0.70, not known".to_owned()].into());
+    assert!(graph.contains("on itself, not asked (1)"));
+    // One self edge among the known ones, and all of them count.
+    let truth = [false, true, false, true];
+    let [_, graph] = both(&LearnedEdges { truth: Some(&truth), ..edges });
+    assert_eq!(tooltips(&graph, "false").len(), 2);
+    assert!(!graph.contains("not asked"));
+}
+
+#[test]
 fn known_edges_decide_where_nodes_stand_if_nothing_selected_joins_two() {
     let names = short_names(4);
     let ring = |idx: usize| (idx / 4 + 1) % 4 == idx % 4;

@@ -107,6 +107,7 @@ fn view(variables: &[String]) -> ReportView {
             positions: node_positions(variables, &[(0, 1), (1, 0)]),
             orders: matrix_orders(n, &edges),
             inputs: Vec::new(),
+            n_fits: 1,
             feedback_loops: vec![vec![0, 1]],
             expected_edges: 2.67,
             listed_from: 0.005,
@@ -232,10 +233,11 @@ fn graph_matrix_and_numbers_are_there_without_scripts() {
         tree.descendants().filter(has).count()
     };
     assert_eq!(with_class("node"), 3);
-    // Three of the four edges are probable enough; the legend has three for signs and three for the truth.
-    assert_eq!(with_class("edge"), 3 + 6);
-    // Of the three, one is known; the legend has one more.
-    assert_eq!(with_class("false"), 2 + 1);
+    // Three of the four edges are probable enough; the legend has three for signs and four for the truth.
+    assert_eq!(with_class("edge"), 3 + 7);
+    // Of the three, one is known, and one is of a variable on itself, which the truth is not about; the legend has one more of each.
+    assert_eq!(with_class("false"), 1 + 1);
+    assert_eq!(with_class("unasked"), 1 + 1);
     assert_eq!(with_class("cells"), 4, "one path per sign and level");
     assert_eq!(with_class("truth"), 1);
     for number in ["0.97", "0.83", "12 s", "whole series", "−12.3"] {
@@ -257,6 +259,20 @@ fn weak_evidence_is_said_in_words() {
     let text = sections(&shown);
     assert!(!text.contains("Read with care"));
     assert!(!text.contains("1 seed"), "one fit stands for those with other seeds");
+}
+
+#[test]
+fn seeds_are_spoken_of_where_there_were_several() {
+    let mut view = view(&nasty_names());
+    view.graph.edges[0].disagreement = 0.5;
+    let single = report_html(&view);
+    assert!(single.contains(">chains differ by<") && !single.contains(">seeds differ by<"));
+    assert!(single.contains("Chains differ by: "));
+    view.graph.n_fits = 3;
+    let several = report_html(&view);
+    assert!(several.contains(">seeds differ by<") && several.contains("Seeds differ by: "));
+    view.graph.edges.iter_mut().for_each(|edge| edge.disagreement = 0.0);
+    assert!(!report_html(&view).contains("differ by: "), "there is no such column");
 }
 
 #[test]

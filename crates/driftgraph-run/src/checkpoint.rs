@@ -56,11 +56,11 @@ impl Checkpoints {
 
     /// Keeps the state of a part.
     pub fn keep(&self, part: &str, key: &Key, state: &[u8]) -> io::Result<()> {
+        let hash = blake3::hash(state);
         write_whole(&self.file(part), |out| {
-            out.write_all(MAGIC)?;
-            out.write_all(key)?;
-            out.write_all(state)?;
-            out.write_all(blake3::hash(state).as_bytes())
+            pieces(key, state, hash.as_bytes())
+                .into_iter()
+                .try_for_each(|piece| out.write_all(piece))
         })
     }
 
@@ -125,18 +125,45 @@ pub fn state_in(bytes: &[u8], key: &Key) -> Result<Option<Vec<u8>>, &'static str
     Ok((found == key).then(|| payload.to_vec()))
 }
 
-/// Key and payload of a checkpoint whose hash is right.
+/// What a checkpoint of a state is made of, in order.
+fn pieces<'a>(key: &'a Key, state: &'a [u8], hash: &'a Key) -> [&'a [u8]; 4] {
+    [MAGIC, key, state, hash]
+}
+
+/// The bytes of a checkpoint of a state.
+pub fn sealed(key: &Key, state: &[u8]) -> Vec<u8> {
+    pieces(key, state, blake3::hash(state).as_bytes()).concat()
+}
+
+/// The state where a checkpoint has it, without a look at its hash.
+pub fn unsealed(bytes: &[u8]) -> Result<&[u8], &'static str> {
+    Ok(taken_apart(bytes)?.state)
+}
+
+/// Key and state of a checkpoint whose hash is right.
 fn checked(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
+    let Parts { key, state, hash } = taken_apart(bytes)?;
+    if blake3::hash(state).as_bytes() != hash {
+        return Err("its contents do not match their hash");
+    }
+    Ok((key, state))
+}
+
+/// What lies where in a checkpoint.
+struct Parts<'a> {
+    key: &'a [u8],
+    state: &'a [u8],
+    hash: &'a [u8],
+}
+
+fn taken_apart(bytes: &[u8]) -> Result<Parts<'_>, &'static str> {
     let rest = bytes.strip_prefix(MAGIC).ok_or("it is not a checkpoint of this version")?;
     if rest.len() < 2 * HASH {
         return Err("it is too short");
     }
     let (key, rest) = rest.split_at(HASH);
-    let (payload, hash) = rest.split_at(rest.len() - HASH);
-    if blake3::hash(payload).as_bytes() != hash {
-        return Err("its contents do not match their hash");
-    }
-    Ok((key, payload))
+    let (state, hash) = rest.split_at(rest.len() - HASH);
+    Ok(Parts { key, state, hash })
 }
 
 #[cfg(test)]

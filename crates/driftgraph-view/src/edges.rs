@@ -47,6 +47,7 @@ pub(crate) fn graph_view(names: &[String], learned: &[LearnedEdge]) -> GraphView
     let probable = directed_graph(n, probable);
     let mut view = GraphView {
         inputs: Vec::new(),
+        n_fits: 1,
         positions: Vec::new(),
         orders: matrix_orders(n, &edges),
         feedback_loops: feedback_loops(&probable),

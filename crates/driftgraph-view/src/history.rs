@@ -41,11 +41,7 @@ fn has_divergences(line: &LogLine) -> bool {
 }
 
 /// Curves, guards, and what was tried.
-pub(crate) fn training_view(
-    record: &RunRecord,
-    lines: &[LogLine],
-    n_members: usize,
-) -> TrainingView {
+pub(crate) fn training_view(record: &RunRecord, lines: &[LogLine], n_seeds: usize) -> TrainingView {
     let every = lines.len().div_ceil(MOST_POINTS).max(1);
     let last = lines.len().saturating_sub(1);
     let kept: Vec<&LogLine> = (lines.iter().enumerate())
@@ -65,7 +61,7 @@ pub(crate) fn training_view(
         curves: curves.collect(),
         ending: ending_word(record.ending).to_owned(),
         converged: record.training.converged,
-        n_members,
+        n_members: n_seeds,
         guards: guards(record, lines),
         held_out: selection.and_then(|selection| selection.unit).map(|unit| match unit {
             HeldOutUnit::Series => "whole series".to_owned(),

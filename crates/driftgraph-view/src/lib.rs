@@ -16,12 +16,14 @@ mod paths;
 mod regimes;
 mod truth;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::train::settings::KnownEdge;
 use driftgraph_core::{SeriesSet, SignatureGraph};
 use driftgraph_data::Loaded;
+use driftgraph_data::record::RunRecord;
 use driftgraph_data::run_folder::{Run, RunFolder};
 use driftgraph_data::summary::limits_of_graph;
 use driftgraph_report::Calendar;
@@ -65,7 +67,7 @@ pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, V
     };
     let file = folder.log_file();
     let lines = folder.read_log().map_err(|source| ViewError::Unreadable { file, source })?;
-    let n_members = run.model().map_or(1, FittedModel::n_members);
+    let n_seeds = n_seeds(&run.record);
     let is_trained = !lines.is_empty() || !run.record.training.members.is_empty();
     let description = &run.record.data;
     Ok(ReportView {
@@ -82,6 +84,7 @@ pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, V
         },
         graph: GraphView {
             inputs: input_numbers(run),
+            n_fits: n_seeds,
             ..edges::graph_view(run.variables(), &learned)
         },
         equations: run.model().map(equations::equation_views).unwrap_or_default(),
@@ -89,12 +92,18 @@ pub fn report_view(run: &Run, options: &ViewOptions<'_>) -> Result<ReportView, V
         drifting: run.record.training.drifting.as_deref().map(drifting_view),
         truth: truth.map(|truth| truth::truth_view(run, &learned, data, truth)).transpose()?,
         fit: answers.fit,
-        training: is_trained.then(|| history::training_view(&run.record, &lines, n_members)),
+        training: is_trained.then(|| history::training_view(&run.record, &lines, n_seeds)),
         future: answers.future,
         interventions: answers.interventions,
         provenance: origin::provenance_view(run),
         downloads: edges::downloads(run.variables(), &learned)?,
     })
+}
+
+/// Seeds of the final fits; those of one seed are draws of the same chains.
+fn n_seeds(record: &RunRecord) -> usize {
+    let seeds: BTreeSet<u64> = record.training.members.iter().map(|member| member.seed).collect();
+    seeds.len().max(1)
 }
 
 /// Variables that were set from outside, as numbers.

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use crate::shell::root;
+use crate::shell::target_dir;
 
 /// Where the list of chapters has the methods.
 pub(super) const PLACE: &str = "<!-- methods -->";
@@ -46,7 +46,7 @@ pub(super) fn write_pages(folder: &Path) -> anyhow::Result<String> {
 }
 
 fn registry() -> anyhow::Result<Value> {
-    let program = root().join("target/debug/driftgraph");
+    let program = target_dir().join("debug/driftgraph");
     let output = Command::new(&program)
         .args(["methods", "--json"])
         .output()

@@ -76,7 +76,8 @@ fn gene_network(args: &DemoArgs) -> anyhow::Result<()> {
 /// A case that nobody can decide: most of what happens is over between two rows.
 fn coarse_samples(args: &DemoArgs) -> anyhow::Result<()> {
     printer::note(
-        "\nAnd where samples are too coarse: yeast glycolysis, 7 metabolites that turn over many times between two rows",
+        "\nAnd where samples are too coarse: yeast glycolysis, 7 metabolites that turn over many times between two rows\n\
+         (fitted with the linear process alone, `--preset bridge-linear`, which takes seconds)",
     );
     let folder = args.out.join("coarse");
     let system = registry::build("glycolysis", &[], args.seed)?;

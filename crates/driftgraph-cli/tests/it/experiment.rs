@@ -258,6 +258,7 @@ fn tables_are_put_together_in_one() {
     sandbox.stdout(&format!("{line} bridge,ridge,var --out out/lorenz"));
     sandbox.stdout(&format!("{line} scotch-paper --out out/lorenz-paper"));
     let overview = sandbox.stdout("experiment overview --out out");
+    assert!(!overview.contains("by the truth"), "nobody asked for it: {overview}");
     let row = &rows(&overview, "| Lorenz-96, p = 0.3")[0];
     let csv = sandbox.read("out/lorenz/table.csv");
     let auroc: Vec<f64> =

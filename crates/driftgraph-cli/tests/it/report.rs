@@ -78,3 +78,18 @@ fn a_report_goes_where_it_is_asked_to_and_does_without_the_data() {
     let page = sandbox.read("elsewhere.html");
     assert!(page.contains("<section id=\"graph\"") && !page.contains("<section id=\"fit\""));
 }
+
+#[test]
+fn draws_of_the_same_chains_are_no_fits_with_different_seeds() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .stdout("generate linear --set variables=3 --series 20 --points 11 --seed 14 --out data");
+    sandbox.stdout("fit data/data.csv --select none --instantaneous --levels --out levels");
+    let levels = sandbox.read("levels/report.html");
+    assert!(!levels.contains("different seeds") && !levels.contains("seeds differ by</th>"));
+    sandbox.stdout(
+        "fit data/data.csv --select none --drift linear-and-neural --steps 5 --ensemble 2 --out neural",
+    );
+    let neural = sandbox.read("neural/report.html");
+    assert!(neural.contains("with 2 different seeds") && neural.contains("seeds differ by</th>"));
+}

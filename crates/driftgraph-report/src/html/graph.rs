@@ -7,8 +7,8 @@ use crate::prose::probability;
 use crate::svg::element::Element;
 use crate::svg::graph::layout::node_positions;
 use crate::svg::graph::{
-    DrawnEdge, INPUT_MEANING, SAMPLE_WIDTH, STANDINGS, Standing, draw, input_sample, line_sample,
-    sign_class, sign_samples,
+    DrawnEdge, INPUT_MEANING, SAMPLE_WIDTH, STANDINGS, Standing, UNASKED, draw, input_sample,
+    line_sample, sign_class, sign_samples,
 };
 use crate::svg::legend::SAMPLE;
 use crate::view::{EdgeView, EquationView, GraphView, LinkKind, ReportView};
@@ -50,7 +50,7 @@ pub(super) fn graph_section(view: &ReportView) -> Element {
         )),
     );
     out.push(stage);
-    out.push(legend(graph, truth.is_some()));
+    out.push(legend(graph, truth));
     out.push(table(graph));
     if !view.equations.is_empty() {
         out.push(equations(&view.equations));
@@ -193,7 +193,8 @@ fn drawn_edges(graph: &GraphView, truth: Option<&[[usize; 2]]>) -> Vec<DrawnEdge
     let mut found: Vec<DrawnEdge> = (graph.drawn().iter().rev())
         .map(|(idx, edge)| {
             let is_true = truth.map(|truth| truth.iter().any(|&[s, t]| edge.joins(s, t)));
-            drawn(edge, Standing::of_selected(is_true), Some(*idx))
+            let is_unasked = edge.is_self_loop() && !asks_of_self_edges(truth);
+            drawn(edge, Standing::of_selected(is_true, is_unasked), Some(*idx))
         })
         .collect();
     let is_drawn =
@@ -212,6 +213,11 @@ fn drawn_edges(graph: &GraphView, truth: Option<&[[usize; 2]]>) -> Vec<DrawnEdge
         .collect();
     all.append(&mut found);
     all
+}
+
+/// Whether the known edges are about edges from variables to themselves: one of them is such an edge.
+fn asks_of_self_edges(truth: Option<&[[usize; 2]]>) -> bool {
+    truth.is_some_and(|truth| truth.iter().any(|[source, target]| source == target))
 }
 
 fn graph_element(
@@ -233,13 +239,15 @@ fn graph_element(
         .with_all(drawing.content)
 }
 
-fn legend(graph: &GraphView, has_truth: bool) -> Element {
+fn legend(graph: &GraphView, truth: Option<&[[usize; 2]]>) -> Element {
     let entry = |sample: Element, text: &str| {
         let svg = Element::new("svg").set("viewBox", &format!("0 -8 {SAMPLE} 16"));
         Element::new("span").with(svg.set("aria-hidden", "true").with(sample)).text(text)
     };
     let signs = sign_samples(graph.has_signs()).into_iter();
-    let standings = STANDINGS.into_iter().filter(|_| has_truth);
+    let has_self_loops = graph.edges.iter().any(EdgeView::is_self_loop);
+    let unasked = Some(UNASKED).filter(|_| has_self_loops && !asks_of_self_edges(truth));
+    let standings = STANDINGS.into_iter().chain(unasked).filter(|_| truth.is_some());
     let inputs = (!graph.inputs.is_empty()).then(|| entry(input_sample(), INPUT_MEANING));
     Element::new("p")
         .set("class", "legend")
@@ -279,13 +287,28 @@ fn table(graph: &GraphView) -> Element {
     if graph.edges.iter().all(|edge| edge.effect.is_none()) {
         return out;
     }
-    let below = Element::new("p").set("class", "faint").text(
+    out.with(Element::new("p").set("class", "faint").text(&what_columns_mean(graph)))
+}
+
+fn what_columns_mean(graph: &GraphView) -> String {
+    let mut meaning = String::from(
         "Effect: mean change of the target's rate per unit of the source, in your units; within a step, change of the \
          target per change of the source. 90 %: where the effect lies with that probability, if the edge exists. In deviations: the effect \
-         for standardised variables, to compare edges with each other. Seeds differ by: deviation of the log-odds over fits with other random numbers. \
-         Kept by samples: share of bootstrap samples of the data whose fit has the edge, where they were asked for.",
+         for standardised variables, to compare edges with each other.",
     );
-    out.with(below)
+    if graph.edges.iter().any(|edge| edge.disagreement > 0.0) {
+        meaning.push_str(if graph.n_fits > 1 {
+            " Seeds differ by: deviation of the log-odds over fits with other random numbers."
+        } else {
+            " Chains differ by: deviation of the log-odds over the chains that the fit has drawn."
+        });
+    }
+    if graph.edges.iter().any(|edge| edge.stability.is_some()) {
+        meaning.push_str(
+            " Kept by samples: share of bootstrap samples of the data whose fit has the edge.",
+        );
+    }
+    meaning
 }
 
 /// The column of what carries an edge.
@@ -296,6 +319,7 @@ type NumberColumn = (&'static str, fn(&EdgeView) -> Option<String>);
 
 /// The columns of numbers that any edge fills.
 fn number_columns(graph: &GraphView) -> Vec<NumberColumn> {
+    let differ_by = if graph.n_fits > 1 { "seeds differ by" } else { "chains differ by" };
     let all: [NumberColumn; 8] = [
         (KIND, kind_text),
         ("effect", |edge| edge.effect.map(super::signed)),
@@ -304,7 +328,7 @@ fn number_columns(graph: &GraphView) -> Vec<NumberColumn> {
                 .map(|[low, high]| format!("{} to {}", super::signed(low), super::signed(high)))
         }),
         ("in deviations", |edge| edge.strength.map(super::signed)),
-        ("seeds differ by", |edge| (edge.disagreement > 0.0).then(|| short(edge.disagreement))),
+        (differ_by, |edge| (edge.disagreement > 0.0).then(|| short(edge.disagreement))),
         ("kept by samples", |edge| edge.stability.map(|share| format!("{:.0} %", 100.0 * share))),
         ("within a step", |edge| edge.instantaneous.map(probability)),
         ("lagged; within a step", |edge| {

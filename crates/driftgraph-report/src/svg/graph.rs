@@ -8,7 +8,7 @@ use super::legend::{Legend, SAMPLE};
 use super::page::{Caption, MARGIN, sheet, style};
 use crate::{EffectSign, LearnedEdges, ReportError};
 use arrow::{Arrow, Node, line_width};
-use layout::{HALF_HEIGHT, LOOP_ROOM, half_width, node_positions, node_text};
+use layout::{HALF_HEIGHT, LOOP_ROOM, half_width, node_positions, node_texts};
 
 /// Width of the line of a known edge that was not selected, and of the samples in a legend.
 const MISSED_WIDTH: f64 = 1.4;
@@ -46,12 +46,19 @@ pub(crate) enum Standing {
     False,
     /// True, but not selected.
     Missed,
+    /// Selected, of a variable on itself, which the known edges are not about.
+    Unasked,
 }
 
 impl Standing {
-    /// Of a selected edge.
-    pub(crate) fn of_selected(is_true: Option<bool>) -> Self {
-        is_true.map_or(Self::Learned, |is_true| if is_true { Self::Correct } else { Self::False })
+    /// Of a selected edge; a list of known edges without a single self edge says nothing of these.
+    pub(crate) fn of_selected(is_true: Option<bool>, is_unasked: bool) -> Self {
+        match is_true {
+            None => Self::Learned,
+            Some(true) => Self::Correct,
+            Some(false) if is_unasked => Self::Unasked,
+            Some(false) => Self::False,
+        }
     }
 
     fn in_words(self) -> &'static str {
@@ -60,6 +67,7 @@ impl Standing {
             Self::Correct => ", known",
             Self::False => ", not known",
             Self::Missed => ", known but not selected",
+            Self::Unasked => ", of which the known edges say nothing",
         }
     }
 }
@@ -100,8 +108,9 @@ pub(crate) fn draw(
     edges: &[DrawnEdge],
     inputs: &[usize],
 ) -> Drawing {
-    let nodes: Vec<Node> = (names.iter().zip(positions))
-        .map(|(name, &[x, y])| Node { x, y, half_width: half_width(name) })
+    let texts = node_texts(names);
+    let nodes: Vec<Node> = (texts.iter().zip(positions))
+        .map(|(text, &[x, y])| Node { x, y, half_width: half_width(text) })
         .collect();
     let most = |of: &dyn Fn(&Node) -> f64| nodes.iter().map(of).fold(0.0, f64::max);
     let width = most(&|node| node.x + node.half_width) + 12.0;
@@ -118,9 +127,10 @@ pub(crate) fn draw(
         };
         edge.element(names, arrow)
     });
-    let discs = names.iter().zip(&nodes).enumerate();
-    let discs =
-        discs.map(|(idx, (name, node))| node_element(idx, name, *node, inputs.contains(&idx)));
+    let discs = nodes.iter().enumerate().map(|(idx, node)| {
+        let label = NodeLabel { name: &names[idx], text: &texts[idx] };
+        node_element(idx, label, *node, inputs.contains(&idx))
+    });
     let group = |class| Element::new("g").set("class", class);
     let content = [group("edges").with_all(lines), group("nodes").with_all(discs)];
     Drawing { content, width, height }
@@ -161,6 +171,7 @@ fn edge_class(sign: Option<EffectSign>, standing: Standing) -> String {
         Standing::Learned | Standing::Correct => "",
         Standing::False => " false",
         Standing::Missed => " missed",
+        Standing::Unasked => " unasked",
     };
     format!("edge {}{standing}", sign_class(sign))
 }
@@ -183,7 +194,15 @@ fn sign_name(sign: EffectSign) -> &'static str {
     }
 }
 
-fn node_element(idx: usize, name: &str, node: Node, is_input: bool) -> Element {
+/// A variable's name, and what is written of it.
+#[derive(Clone, Copy)]
+struct NodeLabel<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+fn node_element(idx: usize, label: NodeLabel<'_>, node: Node, is_input: bool) -> Element {
+    let NodeLabel { name, text: shown } = label;
     let disc = Element::new("rect").place(&[
         ("x", -node.half_width),
         ("y", -HALF_HEIGHT),
@@ -199,7 +218,7 @@ fn node_element(idx: usize, name: &str, node: Node, is_input: bool) -> Element {
         .set("transform", &format!("translate({} {})", node.x, node.y))
         .tooltip(&tooltip)
         .with(disc)
-        .with(text.text(&node_text(name)))
+        .with(text.text(shown))
 }
 
 /// What the heads and colours mean.
@@ -246,6 +265,9 @@ pub(crate) const STANDINGS: [(Standing, &str); 3] = [
     (Standing::False, "not known"),
     (Standing::Missed, "known, not selected"),
 ];
+
+/// What a pale line says of an edge from a variable to itself.
+pub(crate) const UNASKED: (Standing, &str) = (Standing::Unasked, "on itself, not asked");
 
 /// A sample of a line alone.
 pub(crate) fn line_sample(standing: Standing, width: f64) -> Element {
@@ -326,8 +348,11 @@ fn drawn_edges(
     let is_known = |idx: usize| edges.truth.is_some_and(|truth| truth[idx]);
     let missed = (0..n * n).filter(|&idx| !selected[idx] && is_known(idx));
     let missed = missed.map(|idx| drawn(idx, Standing::Missed));
+    let is_unasked =
+        |idx: usize| idx / n == idx % n && !(0..n).any(|node| is_known(node * n + node));
     let found = ranked.into_iter().rev();
-    Ok(missed.chain(found.map(|idx| drawn(idx, Standing::of_selected(is_true(idx))))).collect())
+    let found = found.map(|idx| drawn(idx, Standing::of_selected(is_true(idx), is_unasked(idx))));
+    Ok(missed.chain(found).collect())
 }
 
 fn legend(edges: &LearnedEdges, drawn: &[DrawnEdge]) -> Legend {
@@ -351,8 +376,10 @@ fn legend(edges: &LearnedEdges, drawn: &[DrawnEdge]) -> Legend {
     }
     if edges.truth.is_some() {
         legend.heading("compared with known edges");
-        for (standing, text) in STANDINGS {
-            let number = drawn.iter().filter(|edge| edge.standing == standing).count();
+        let number = |standing| drawn.iter().filter(|edge| edge.standing == standing).count();
+        let unasked = Some(UNASKED).filter(|(standing, _)| number(*standing) > 0);
+        for (standing, text) in STANDINGS.into_iter().chain(unasked) {
+            let number = number(standing);
             legend.entry(line_sample(standing, SAMPLE_WIDTH), &format!("{text} ({number})"));
         }
     }

@@ -17,14 +17,33 @@ const ROUNDS: usize = 150;
 /// Up to here a ring shows a dense graph best: no line passes behind a node.
 const LARGEST_RING: usize = 24;
 
-/// The name of a node as it is written into it.
-pub(crate) fn node_text(name: &str) -> String {
-    shortened(name, FONT, LONGEST_NAME)
+/// The names of the nodes as they are written into them.
+///
+/// What is too long loses the unit in brackets at its end, where the name is still one of its own; else its middle.
+pub(crate) fn node_texts(names: &[String]) -> Vec<String> {
+    let fits = |text: &str| text_width(text, FONT) <= LONGEST_NAME;
+    let without_unit = |name: &str| {
+        let (before, _) = name.strip_suffix(')')?.rsplit_once('(')?;
+        Some(before.trim_end())
+            .filter(|before| !before.is_empty() && fits(before))
+            .map(str::to_owned)
+    };
+    let short = |name: &String| (!fits(name)).then(|| without_unit(name)).flatten();
+    let candidates: Vec<Option<String>> = names.iter().map(short).collect();
+    let is_own = |text: &String| {
+        let n_same = candidates.iter().flatten().filter(|other| *other == text).count();
+        n_same == 1 && !names.contains(text)
+    };
+    let texts = names.iter().zip(&candidates).map(|(name, candidate)| {
+        let own = candidate.clone().filter(is_own);
+        own.unwrap_or_else(|| shortened(name, FONT, LONGEST_NAME))
+    });
+    texts.collect()
 }
 
-/// Half the width of a node with this name.
-pub(crate) fn half_width(name: &str) -> f64 {
-    (0.5 * text_width(&node_text(name), FONT) + 10.0).max(22.0)
+/// Half the width of a node with this text.
+pub(crate) fn half_width(text: &str) -> f64 {
+    (0.5 * text_width(text, FONT) + 10.0).max(22.0)
 }
 
 /// Middles of all nodes for the given edges `(source, target)`, from the top left corner on.
@@ -37,7 +56,7 @@ pub fn node_positions(names: &[String], edges: &[(usize, usize)]) -> Vec<[f64; 2
     let neighbours = neighbours(n, edges);
     let n_pairs: usize = neighbours.iter().map(Vec::len).sum::<usize>() / 2;
     let joined: Vec<usize> = (0..n).filter(|&node| !neighbours[node].is_empty()).collect();
-    let half_widths: Vec<f64> = names.iter().map(|name| half_width(name)).collect();
+    let half_widths: Vec<f64> = node_texts(names).iter().map(|text| half_width(text)).collect();
     let dense = joined.len() <= LARGEST_RING && 2 * n_pairs > 3 * joined.len();
     let mut places = vec![[0.0; 2]; n];
     if joined.len() <= 3 || dense {
@@ -260,6 +279,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn long_names_lose_their_unit_first_and_stay_apart() {
+        let names = [
+            "algae (10^6 cells/ml)",
+            "egg-ratio",
+            "temperature (inside the box)",
+            "temperature (outside of it)",
+            "a rather long name of a thing (kg)",
+        ]
+        .map(str::to_owned);
+        let texts = node_texts(&names);
+        assert_eq!(texts[..2], ["algae", "egg-ratio"]);
+        assert!(texts[2].ends_with("box)") && texts[3].ends_with("it)"), "{texts:?}");
+        assert!(texts[4].contains('…'), "{texts:?}");
+        // A short name is never taken twice.
+        let taken = ["algae (10^6 cells/ml)", "algae"].map(str::to_owned);
+        assert_eq!(node_texts(&taken)[1], "algae");
+        assert!(node_texts(&taken)[0].contains('…'));
     }
 
     #[test]
