@@ -9,10 +9,11 @@ use anyhow::{Context, bail, ensure};
 use crate::shell::{root, say};
 
 /// The pages with tables; other markers than those of results belong to other commands.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "docs/accuracy.md",
     "docs/accuracy-tables.md",
     "docs/experiments-in-the-data.md",
+    "docs/limits.md",
     "docs/regimes-and-conditions.md",
     "docs/other-methods.md",
     "docs/speed.md",
@@ -21,6 +22,9 @@ const PAGES: [&str; 8] = [
 ];
 /// The folder of results, one folder per experiment.
 const RESULTS: &str = "results";
+/// How commands begin that make tables.
+const COMMANDS: [&str; 3] =
+    ["`driftgraph experiment ", "`cargo run --release -p driftgraph-core ", "`python benches/"];
 
 /// Writes the tables into the pages, or with `check` fails if they do not hold them already.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
@@ -64,9 +68,7 @@ fn tables(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     for (name, table) in files.into_iter().filter(|(_, table)| table.is_file()) {
         let text = fs::read_to_string(&table)?;
         ensure!(
-            ["`driftgraph experiment ", "`cargo run --release -p driftgraph-core "]
-                .iter()
-                .any(|command| text.starts_with(command)),
+            COMMANDS.iter().any(|command| text.starts_with(command)),
             "{} does not begin with the command that makes it",
             table.display()
         );

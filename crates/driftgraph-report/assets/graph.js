@@ -137,6 +137,7 @@
     lines.replaceChildren(...missed(shown).map((edge) => drawEdge(edge, "missed")), ...shown.toReversed().map((edge) => drawEdge(edge, !known || isKnown(edge) ? "" : isUnasked(edge) ? "unasked" : "false")));
     field("threshold-shown").textContent = scoreText(Number(field("threshold").value));
     field("threshold").disabled = rate() > 0;
+    if (field("fdr")) field("fdr-shown").textContent = rate() > 0 ? `${Math.round(100 * rate())} %` : "any number";
     const between = shown.filter(isCounted), doubts = between.reduce((sum, edge) => sum + 1 - edge[SHARE], 0);
     const falseOnes = field("fdr") && between.length > 0 ? `, ${doubts.toFixed(1)} of them expected to be false` : "";
     field("edge-count").textContent = `${between.length} ${between.length === 1 ? "edge" : "edges"} shown${falseOnes}`;

@@ -19,8 +19,8 @@ const MOST_ROWS: usize = 100;
 /// Above this number of variables the matrix is easier to read than the graph.
 const EASY: usize = 60;
 
-/// Shares of false edges that can be chosen instead of a threshold.
-const RATES: [f64; 6] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5];
+/// Largest share of false edges that can be chosen instead of a threshold.
+const MOST_FALSE: f64 = 0.5;
 
 /// The section with graph and table.
 pub(super) fn graph_section(view: &ReportView) -> Element {
@@ -127,12 +127,14 @@ fn controls(graph: &GraphView) -> Element {
         .set("step", "0.01")
         .at("value", graph.selection.threshold);
     let shown = Element::new("output").set("id", "threshold-shown").set("for", "threshold");
-    let rates = RATES.map(|rate| {
-        let option = Element::new("option").at("value", rate);
-        option.text(&format!("{} %", short(100.0 * rate)))
-    });
-    let none = Element::new("option").set("value", "").text("any number");
-    let rate = Element::new("select").set("id", "fdr").with(none).with_all(rates);
+    let rate = Element::new("input")
+        .set("type", "range")
+        .set("id", "fdr")
+        .set("min", "0")
+        .at("max", MOST_FALSE)
+        .set("step", "0.01")
+        .set("value", "0");
+    let rate_shown = Element::new("output").set("id", "fdr-shown").set("for", "fdr");
     let most = Element::new("input")
         .set("type", "number")
         .set("id", "most")
@@ -156,7 +158,10 @@ fn controls(graph: &GraphView) -> Element {
                 .with(threshold)
                 .with(shown.text(&value_text(graph, graph.selection.threshold))),
         )
-        .with_all(has_probabilities.then(|| label("or false at most ").with(rate)))
+        .with_all(
+            has_probabilities
+                .then(|| label("or false at most ").with(rate).with(rate_shown.text("any number"))),
+        )
         .with(label("At most ").with(most).with(Element::new("span").text(" edges")))
         .with(Element::new("label").with(loops).with(Element::new("span").text(" self-loops")))
         .with(label("Find ").with(search))
