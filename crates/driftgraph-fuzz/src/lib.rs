@@ -104,6 +104,7 @@ pub const TARGETS: [Target; 12] = [
     },
     Target {
         name: "columns",
+        ways: 2,
         run: columns,
         words: &[
             "time",
@@ -218,19 +219,20 @@ pub fn done(bytes: &[u8], way: u64) {
 }
 
 /// A table whose own columns say what was done, with a column of words; and the same as a table of inputs by time.
-pub fn columns(bytes: &[u8]) {
+pub fn columns(bytes: &[u8], way: u64) {
     let (name, bytes) = (Path::new("columns.csv"), Bytes::copy_from_slice(bytes));
     let limited = ReadOptions { max_bytes: 1 << 22, ..ReadOptions::default() };
-    let handled = ReadOptions { interventions: Some("columns".into()), ..limited.clone() };
-    let worded = ReadOptions { words: Some("x".to_owned()), ..limited };
-    for options in [handled, worded] {
-        let Ok(loaded) = load_in_memory(name, &bytes, &options) else { continue };
-        let set = &loaded.data;
-        let _ = (set.has_interventions(), set.amounts().len(), set.word(0, 1.0));
-        for series in 0..set.n_series() {
-            let pieces = set.set_pieces(series);
-            let _ = Interventions::of_pieces(&pieces, set.variables());
-        }
+    let options = if way == 0 {
+        ReadOptions { interventions: Some("columns".into()), ..limited }
+    } else {
+        ReadOptions { words: Some("x".to_owned()), ..limited }
+    };
+    let Ok(loaded) = load_in_memory(name, &bytes, &options) else { return };
+    let set = &loaded.data;
+    let _ = (set.has_interventions(), set.amounts().len(), set.word(0, 1.0));
+    for series in 0..set.n_series() {
+        let pieces = set.set_pieces(series);
+        let _ = Interventions::of_pieces(&pieces, set.variables());
     }
 }
 
