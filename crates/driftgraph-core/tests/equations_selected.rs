@@ -4,6 +4,7 @@
 
 use driftgraph_core::fitted::model::FittedModel;
 use driftgraph_core::graph::prior::EdgePrior;
+use driftgraph_core::train::bridge::memory::{BridgeShape, predicted_bytes};
 use driftgraph_core::train::progress::{Part, Silent};
 use driftgraph_core::train::select::{
     EQUATIONS, SelectSettings, Selection, Task, fit_ensemble, found_equations, select,
