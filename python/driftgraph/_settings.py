@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ._names import settings_alone
@@ -201,10 +202,10 @@ class ScotchSettings:
         What was done to other variables: a frame or file with ``series,variable,kind,value,from,to``; kinds
         are ``knockout``, ``hold``, ``knockdown``, ``overexpress`` and ``shift``, and ``*`` stands for all
         series.
-    sources : str | list[str] | None, default None
-        Variables that may drive others; all where not given.
-    targets : str | list[str] | None, default None
-        Variables that others may drive; all but inputs where not given.
+    sources : str | os.PathLike[str] | list[str] | None, default None
+        Variables, or a file with their names, that may drive others; all where not given.
+    targets : str | os.PathLike[str] | list[str] | None, default None
+        Variables, or a file with their names, that others may drive; all but inputs where not given.
     forbidden_edges : Any, default None
         Edges that do not exist: pairs ``(source, target)`` or texts ``"a -> b"``.
     required_edges : Any, default None
@@ -287,8 +288,8 @@ class ScotchSettings:
         inputs: str | list[str] | None = None,
         input_hold: str = "previous",
         interventions: Any = None,
-        sources: str | list[str] | None = None,
-        targets: str | list[str] | None = None,
+        sources: str | os.PathLike[str] | list[str] | None = None,
+        targets: str | os.PathLike[str] | list[str] | None = None,
         forbidden_edges: Any = None,
         required_edges: Any = None,
         edge_prior: Any = None,
