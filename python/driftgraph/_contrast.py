@@ -86,7 +86,9 @@ def _of_parts(conditions: Mapping[str, Any], settings: dict[str, Any]) -> Any:
 def _of_column(given: Any, condition: str, settings: dict[str, Any]) -> Any:
     """Series by the value of a column, which is no variable."""
     words = None
-    if hasattr(given, "columns") and condition in list(given.columns) and given[condition].dtype.kind not in "biuf":
+    if hasattr(given, "columns") and condition not in list(given.columns):
+        raise DataError(f"there is no column `{condition}`; there are {list(given.columns)}")
+    if hasattr(given, "columns") and given[condition].dtype.kind not in "biuf":
         pandas = need("pandas", "frames")
         numbers, words = pandas.factorize(given[condition])
         given = given.assign(**{condition: np.where(numbers < 0, np.nan, numbers)})

@@ -19,6 +19,7 @@ __all__ = [
     "baseline",
     "baselines",
     "check_series",
+    "contrast",
     "count_dates",
     "key_columns",
     "curves",
