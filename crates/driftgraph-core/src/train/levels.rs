@@ -63,7 +63,7 @@ pub struct LevelFit {
     pub lagged: LevelOdds,
     /// Within a row, either way: the same for both orders of a pair.
     pub links: LevelOdds,
-    /// Scores of any influence, which rank edges; see [`Ranking`].
+    /// Scores of any influence, which rank edges.
     pub ranks: Vec<f64>,
     /// What the errors still contain.
     pub adequacy: Adequacy,
